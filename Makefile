@@ -1,0 +1,84 @@
+# arx: an RDMA driver for any Ethernet device, and its rdma-core provider.
+#
+## make                 the module and the provider
+## make module          for the running kernel, or KDIR=DIR: build/<kernel release>/arx.ko
+## make provider        for the installed rdma-core: build/provider/
+## make install         both, to DESTDIR
+## make clean
+##
+## As root, in a chroot and in machines of its own (see tools/README):
+## make demo            two hosts and what well-known programs say on them
+## make test            the tests; make test-full leaves nothing out
+## make shell           a shell in a machine with both hosts up
+## make vm CMD='...'    a command in a machine; its exit status
+## make bench           arx beside its peers
+## make check           static checks
+## KERNEL=6.12|7.2|uml  which kernel a machine runs; SHARE=DIR is /share there, TIMEOUT=SECONDS its limit
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+KERNEL ?= 7.2
+TIMEOUT ?= 600
+BUILD ?= $(CURDIR)/build
+
+# A kernel's tree knows its release, and its architecture if that is User-Mode Linux.
+kernel_make = $(MAKE) -C $(KDIR) $(if $(shell grep -s ^CONFIG_UML=y $(KDIR)/.config),ARCH=um)
+release := $(shell $(kernel_make) -s --no-print-directory kernelrelease 2>/dev/null)
+release_or_error = $(or $(release),$(error no kernel headers at $(KDIR): install them, or name others by KDIR=))
+vm = tools/vm run --kernel $(KERNEL) --timeout $(TIMEOUT)
+
+all: module provider
+
+# Kbuild writes beside its sources, so it is shown links to them, in a directory for each kernel.
+module:
+	@mkdir -p $(BUILD)/$(release_or_error)/source
+	@flock $(BUILD)/$(release) $(MAKE) --no-print-directory module-locked
+
+module-locked: dir = $(BUILD)/$(release)
+module-locked:
+	@find $(dir)/source -xtype l -delete
+	@cp -rsf $(wildcard $(addprefix $(CURDIR)/,Kbuild drivers include tests)) $(dir)/source/
+	$(kernel_make) M=$(dir)/source $(KBUILD_FLAGS) modules
+	@find $(dir)/source -name '*.ko' -exec cp -t $(dir) {} +
+
+provider:
+	tools/provider
+
+install: module provider
+	install -D -m 644 -t $(DESTDIR)/lib/modules/$(release_or_error)/updates build/$(release)/arx.ko
+	$(if $(DESTDIR),,depmod $(release))
+	tools/provider --install $(DESTDIR)
+
+demo:
+	tools/build $(KERNEL) provider
+	$(vm) -- demo
+
+test:
+	tools/test
+
+test-full:
+	ARX_FULL=1 tools/test
+
+shell:
+	tools/build $(KERNEL) provider tests
+	tools/vm shell --kernel $(KERNEL) $(if $(SHARE),--share $(SHARE)) -- 'arx-hosts up; exec bash -l'
+
+vm: export ARX_COMMAND = $(value CMD)
+vm:
+	$(if $(value CMD),,$(error what command? make vm CMD='...'))
+	tools/build $(KERNEL) provider tests
+	@$(vm) $(if $(SHARE),--share $(SHARE)) -- "$$ARX_COMMAND"
+
+bench:
+	tools/build $(KERNEL) provider tests
+	tools/bench
+
+check:
+	tools/check
+
+help:
+	@sed -n 's/^## \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
+
+clean:
+	rm -rf build
+
+.PHONY: all module module-locked provider install demo test test-full shell vm bench check help clean

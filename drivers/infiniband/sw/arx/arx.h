@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The device and the small objects without a file of their own: PD, user
+ * context, address vector. Everything with behaviour has its own header.
+ */
+#ifndef ARX_H
+#define ARX_H
+
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/workqueue.h>
+#include <net/dst_cache.h>
+#include <rdma/ib_verbs.h>
+
+#include "ids.h"
+#include "stats.h"
+
+struct arx_netns;
+struct arx_qp;
+
+/* Limits that query_device reports and creation enforces. */
+enum {
+	ARX_MAX_QP_WR		= 1 << 15,
+	ARX_MAX_SGE		= 32,
+	ARX_MAX_INLINE		= 1024,
+	ARX_MAX_CQE		= 1 << 22,
+	ARX_MAX_RD_ATOMIC	= 128,
+	ARX_MAX_MSG		= 1U << 31,	/* bytes; IBA C9-15 */
+	ARX_PORT		= 1,
+	ARX_MAX_FAST_REG_PAGES	= 1 << 16,
+	ARX_MAX_MCAST_GROUPS	= 1 << 10,
+	ARX_MAX_MCAST_MEMBERS	= 1 << 10,	/* of one group */
+};
+
+/**
+ * struct arx_dev - one RDMA device on one netdev
+ * @ib: the core's part
+ * @netdev: the Ethernet device below; held from newlink to the device's end
+ * @netdev_tracker: of that reference
+ * @ns: sockets of @netdev's network namespace (net.c owns it)
+ * @link: in the list of all devices (net.c, under its mutex, read under RCU)
+ * @mrs: memory regions and windows by rkey >> 8
+ * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
+ * @srqs: shared receive queues by number
+ * @gsi: QP1, or NULL
+ * @port_active: the port carries traffic; written by netdev events only
+ * @stats: per-CPU counters
+ * @gids: the core is to look at the netdev's addresses again, and to forget
+ *	what it has if that is stale; see gids.c
+ * @mcast: multicast groups, see mcast.h
+ */
+struct arx_dev {
+	struct ib_device ib;
+	struct net_device *netdev;
+	netdevice_tracker netdev_tracker;
+	struct arx_netns *ns;
+	struct list_head link;
+	struct arx_ids mrs;
+	struct arx_ids ahs;
+	struct arx_ids srqs;
+	struct arx_qp __rcu *gsi;
+	bool port_active;
+	struct arx_stats __percpu *stats;
+	struct {
+		struct work_struct work;
+		bool stale;
+	} gids;
+	struct {
+		struct mutex lock;	/* writers */
+		struct list_head groups;
+		u32 size;
+	} mcast;
+};
+
+/**
+ * struct arx_pd - protection domain; identity is its address
+ * @ib: the core's part
+ */
+struct arx_pd {
+	struct ib_pd ib;
+};
+
+/**
+ * struct arx_av - where packets go; immutable once published
+ * @rcu: frees it
+ * @ref: one for the AH or QP, one for each kernel work request naming it
+ * @pd: a user may only use the AVs of its own PD
+ * @sgid_attr: held as long as @ref is not 0
+ * @ifindex: of the netdev that has the source address
+ * @saddr: source address, v4-mapped if @ipv4
+ * @daddr: destination address, v4-mapped if @ipv4
+ * @ipv4: RoCEv2 over IPv4
+ * @tos: traffic class without the ECN bits
+ * @ttl: hop limit
+ * @sl: service level
+ * @flow_label: IPv6 flow label, 20 bits
+ * @sport: UDP source port, 0xC000 and up
+ * @dst: cached routes; used with bottom halves off
+ */
+struct arx_av {
+	struct rcu_head rcu;
+	refcount_t ref;
+	struct ib_pd *pd;
+	const struct ib_gid_attr *sgid_attr;
+	int ifindex;
+	struct in6_addr saddr;
+	struct in6_addr daddr;
+	bool ipv4;
+	u8 tos;
+	u8 ttl;
+	u8 sl;
+	u32 flow_label;
+	u16 sport;
+	struct dst_cache dst;
+};
+
+/**
+ * struct arx_ah - address handle
+ * @ib: the core's part
+ * @av: what it stands for
+ * @id: in arx_dev.ahs; 0 for a kernel consumer's
+ */
+struct arx_ah {
+	struct ib_ah ib;
+	struct arx_av *av;
+	u32 id;
+};
+
+static inline struct arx_dev *to_arx_dev(struct ib_device *ib)
+{
+	return container_of(ib, struct arx_dev, ib);
+}
+
+static inline struct arx_ah *to_arx_ah(struct ib_ah *ib)
+{
+	return container_of(ib, struct arx_ah, ib);
+}
+
+/* main.c */
+u32 arx_dev_mtu(const struct arx_dev *dev);
+
+/* av.c */
+struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
+			     u32 qpn, u32 dest_qpn, gfp_t gfp);
+void arx_av_put(struct arx_av *av);
+int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
+		  struct ib_udata *udata);
+int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
+		       struct ib_udata *udata);
+int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr);
+int arx_destroy_ah(struct ib_ah *ib, u32 flags);
+
+#endif /* ARX_H */

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Address vectors, and the address handles that consumers hold of them. */
+
+#include <net/inet_ecn.h>
+#include <net/ip.h>
+#include <rdma/arx-abi.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_cache.h>
+
+#include "compat.h"
+#include "net.h"
+#include "wire.h"
+
+/* Which netdev the source address is on: a VLAN of the device's, perhaps. */
+static int arx_av_ifindex(const struct ib_gid_attr *attr)
+{
+	struct net_device *netdev;
+	int ifindex;
+
+	rcu_read_lock();
+	netdev = rdma_read_gid_attr_ndev_rcu(attr);
+	ifindex = IS_ERR(netdev) ? PTR_ERR(netdev) : netdev->ifindex;
+	rcu_read_unlock();
+	return ifindex;
+}
+
+static int arx_av_check(const struct rdma_ah_attr *attr)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
+	const struct in6_addr *dgid = (const struct in6_addr *)&grh->dgid;
+	enum rdma_network_type type;
+	bool ipv4;
+
+	if (!(rdma_ah_get_ah_flags(attr) & IB_AH_GRH) || !grh->sgid_attr)
+		return -EINVAL;
+	type = rdma_gid_attr_network_type(grh->sgid_attr);
+	ipv4 = type == RDMA_NETWORK_IPV4;
+	if (!ipv4 && type != RDMA_NETWORK_IPV6)
+		return -EINVAL;
+	/* Both ends speak the same protocol, to somebody. */
+	if (ipv6_addr_v4mapped(dgid) != ipv4 || ipv6_addr_any(dgid))
+		return -EINVAL;
+	return 0;
+}
+
+static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
+			u32 qpn, u32 dest_qpn)
+{
+	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
+
+	memcpy(&av->saddr, &grh->sgid_attr->gid, sizeof(av->saddr));
+	memcpy(&av->daddr, &grh->dgid, sizeof(av->daddr));
+	av->ipv4 = ipv6_addr_v4mapped(&av->saddr);
+	av->tos = grh->traffic_class & ~INET_ECN_MASK;
+	av->ttl = grh->hop_limit ? grh->hop_limit : IPDEFTTL;
+	av->sl = rdma_ah_get_sl(attr);
+	av->flow_label = grh->flow_label & IB_GRH_FLOWLABEL_MASK;
+	av->sport = rdma_get_udp_sport(av->flow_label, qpn, dest_qpn);
+}
+
+/**
+ * arx_av_create - make an address vector
+ * @pd: protection domain of the AH or QP it is for
+ * @attr: where to; its source GID is resolved
+ * @qpn: connected: own QPN, else 0
+ * @dest_qpn: connected: the peer's, else 0
+ * @gfp: how to allocate
+ *
+ * Context: may sleep if @gfp says so.
+ * Return: the address vector with one reference, or -EINVAL, -ENODEV (its
+ * netdev is gone), -ENOMEM.
+ */
+struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
+			     u32 qpn, u32 dest_qpn, gfp_t gfp)
+{
+	struct arx_av *av;
+	int ifindex;
+	int err;
+
+	err = arx_av_check(attr);
+	if (err)
+		return ERR_PTR(err);
+	ifindex = arx_av_ifindex(attr->grh.sgid_attr);
+	if (ifindex < 0)
+		return ERR_PTR(ifindex);
+
+	av = kzalloc(sizeof(*av), gfp);
+	if (!av)
+		return ERR_PTR(-ENOMEM);
+	err = dst_cache_init(&av->dst, gfp);
+	if (err) {
+		kfree(av);
+		return ERR_PTR(err);
+	}
+
+	refcount_set(&av->ref, 1);
+	av->pd = pd;
+	av->ifindex = ifindex;
+	arx_av_fill(av, attr, qpn, dest_qpn);
+	rdma_hold_gid_attr(attr->grh.sgid_attr);
+	av->sgid_attr = attr->grh.sgid_attr;
+	return av;
+}
+
+static void arx_av_free(struct rcu_head *rcu)
+{
+	struct arx_av *av = container_of(rcu, struct arx_av, rcu);
+
+	dst_cache_destroy(&av->dst);
+	kfree(av);
+}
+
+/**
+ * arx_av_put - give a reference back
+ * @av: address vector; readers under RCU may still use it, but for its GID
+ *
+ * The GID goes at once: the device's GID table must not outlive its users,
+ * and does not wait for a grace period.
+ *
+ * Context: any.
+ */
+void arx_av_put(struct arx_av *av)
+{
+	if (!refcount_dec_and_test(&av->ref))
+		return;
+	rdma_put_gid_attr(av->sgid_attr);
+	call_rcu(&av->rcu, arx_av_free);
+}
+
+/**
+ * arx_create_ah - verb, kernel consumers
+ * @ib: to be made; the core allocated it
+ * @init: where to
+ * @udata: NULL
+ *
+ * Context: may sleep if @init says so.
+ * Return: 0 or the error of arx_av_create().
+ */
+int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
+		  struct ib_udata *udata)
+{
+	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL :
+							     GFP_ATOMIC;
+	struct arx_ah *ah = to_arx_ah(ib);
+
+	ah->av = arx_av_create(ib->pd, init->ah_attr, 0, 0, gfp);
+	return PTR_ERR_OR_ZERO(ah->av);
+}
+
+/**
+ * arx_create_user_ah - verb, applications
+ * @ib: to be made; the core allocated it
+ * @init: where to
+ * @udata: receives the number by which WQEs name it
+ *
+ * Context: may sleep.
+ * Return: 0, the error of arx_av_create(), -ENOSPC or -EFAULT.
+ */
+int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
+		       struct ib_udata *udata)
+{
+	struct arx_dev *dev = to_arx_dev(ib->device);
+	struct arx_create_ah_resp resp = {};
+	struct arx_ah *ah = to_arx_ah(ib);
+	int err;
+
+	ah->av = arx_av_create(ib->pd, init->ah_attr, 0, 0,
+			       GFP_KERNEL_ACCOUNT);
+	if (IS_ERR(ah->av))
+		return PTR_ERR(ah->av);
+
+	err = arx_ids_add(&dev->ahs, ah->av, &ah->id);
+	if (err)
+		goto put;
+	resp.ah = ah->id;
+	err = ib_respond_udata(udata, resp);
+	if (err)
+		goto remove;
+	return 0;
+
+remove:
+	arx_ids_remove(&dev->ahs, ah->id);
+put:
+	arx_av_put(ah->av);
+	return err;
+}
+
+/**
+ * arx_query_ah - verb
+ * @ib: AH
+ * @attr: receives where it leads
+ *
+ * Return: 0.
+ */
+int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
+{
+	const struct arx_av *av = to_arx_ah(ib)->av;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->type = ib->type;
+	rdma_ah_set_port_num(attr, ARX_PORT);
+	rdma_ah_set_sl(attr, av->sl);
+	rdma_ah_set_grh(attr, (union ib_gid *)&av->daddr, av->flow_label,
+			av->sgid_attr->index, av->ttl, av->tos);
+	return 0;
+}
+
+/**
+ * arx_destroy_ah - verb
+ * @ib: AH; the core frees it afterwards
+ * @flags: whether it may sleep; it does not
+ *
+ * Return: 0.
+ */
+int arx_destroy_ah(struct ib_ah *ib, u32 flags)
+{
+	struct arx_dev *dev = to_arx_dev(ib->device);
+	struct arx_ah *ah = to_arx_ah(ib);
+
+	if (ah->id)
+		arx_ids_remove(&dev->ahs, ah->id);
+	arx_av_put(ah->av);
+	return 0;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Every difference between kernels, and nothing else: the rest of the driver
+ * is written as for the newest, and what an older one lacks is made up here.
+ * Macros of the kernel are asked for by name; for functions, Kbuild looks into
+ * the headers and defines ARX_HAS_*.
+ */
+#ifndef ARX_COMPAT_H
+#define ARX_COMPAT_H
+
+#include <linux/hrtimer.h>
+#include <linux/netdevice.h>
+#include <linux/timer.h>
+#include <net/udp_tunnel.h>
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+#include "arx.h"
+
+#ifndef timer_container_of
+#define timer_container_of(var, timer, field) from_timer(var, timer, field)
+#endif
+
+#ifndef ARX_HAS_HRTIMER_SETUP
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
+/* A driver's request: at least @least bytes, zero beyond what it knows. */
+#ifndef ib_copy_validate_udata_in
+static inline int arx_udata_in(struct ib_udata *udata, void *req, size_t size,
+			       size_t least)
+{
+	if (udata->inlen < least)
+		return -EINVAL;
+	if (udata->inlen > size &&
+	    !ib_is_udata_cleared(udata, size, udata->inlen - size))
+		return -EOPNOTSUPP;
+	memset(req, 0, size);
+	return ib_copy_from_udata(req, udata, min(size, udata->inlen));
+}
+
+#define ib_copy_validate_udata_in(udata, req, last)		\
+	arx_udata_in(udata, &(req), sizeof(req),		\
+		     offsetofend(typeof(req), last))
+#endif
+
+/* A driver's response: cut to what the application has room for. */
+#ifndef ib_respond_udata
+static inline int arx_udata_out(struct ib_udata *udata, const void *rsp,
+				size_t size)
+{
+	return ib_copy_to_udata(udata, (void *)rsp, min(size, udata->outlen));
+}
+
+#define ib_respond_udata(udata, rsp)	\
+	arx_udata_out(udata, &(rsp), sizeof(rsp))
+#endif
+
+#ifndef ARX_HAS_UMEM_GET_VA
+static inline struct ib_umem *ib_umem_get_va(struct ib_device *ib,
+					     unsigned long addr, size_t size,
+					     int access)
+{
+	return ib_umem_get(ib, addr, size, access);
+}
+#endif
+
+/*
+ * Make a device in a network namespace. Older kernels make it in the first
+ * one, from where it can be moved while it is not registered. Where devices
+ * are shared between namespaces newer kernels leave it in the first one, and
+ * so it is done here: asked about a device in the first namespace, the core
+ * grants access to another one only in that mode.
+ */
+static inline struct arx_dev *arx_alloc_dev(struct net *net)
+{
+#ifdef ib_alloc_device_with_net
+	return ib_alloc_device_with_net(arx_dev, ib, net);
+#else
+	struct arx_dev *dev = ib_alloc_device(arx_dev, ib);
+
+	if (dev && !rdma_dev_access_netns(&dev->ib, net))
+		write_pnet(&dev->ib.coredev.rdma_net, net);
+	return dev;
+#endif
+}
+
+/*
+ * Tell the device's users that the port came up or went down. Newer kernels
+ * do so themselves, except for bonds, and drop what they have told already;
+ * but not for a device on a VLAN, which names another netdev as its port's.
+ */
+static inline void arx_port_event(struct ib_device *ib,
+				  struct net_device *netdev, bool changed,
+				  bool active)
+{
+	struct ib_event event = {
+		.device = ib,
+		.element.port_num = 1,
+		.event = active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+	};
+
+#ifdef ARX_HAS_PORT_STATE_EVENT
+	if (!ib->ops.get_netdev) {
+		ib_dispatch_port_state_event(ib, netdev);
+		return;
+	}
+#endif
+	if (changed)
+		ib_dispatch_event(&event);
+}
+
+/* UDP tunnels speak of struct sock, in older kernels of struct socket. */
+static inline void arx_udp_tunnel_setup(struct net *net, struct socket *sock,
+					struct udp_tunnel_sock_cfg *cfg)
+{
+#ifdef ARX_HAS_UDP_TUNNEL_SOCK
+	setup_udp_tunnel_sock(net, sock->sk, cfg);
+#else
+	setup_udp_tunnel_sock(net, sock, cfg);
+#endif
+}
+
+static inline void arx_udp_tunnel_release(struct socket *sock)
+{
+#ifdef ARX_HAS_UDP_TUNNEL_SOCK
+	udp_tunnel_sock_release(sock->sk);
+#else
+	udp_tunnel_sock_release(sock);
+#endif
+}
+
+/*
+ * Verbs whose signature changed. The driver's functions have the newer one
+ * less what arx does not have; these adapt them to the kernel's table.
+ */
+struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+			      int access, struct ib_udata *udata);
+int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata);
+
+#ifdef ARX_HAS_DMAH
+static inline struct ib_mr *arx_reg_user_mr_op(struct ib_pd *pd, u64 start,
+					       u64 length, u64 iova, int access,
+					       struct ib_dmah *dmah,
+					       struct ib_udata *udata)
+{
+	if (dmah)
+		return ERR_PTR(-EOPNOTSUPP);
+	return arx_reg_user_mr(pd, start, length, iova, access, udata);
+}
+#else
+#define arx_reg_user_mr_op arx_reg_user_mr
+#endif
+
+#ifdef ARX_HAS_RESIZE_USER_CQ
+#define ARX_RESIZE_CQ_OP .resize_user_cq = arx_resize_cq
+#else
+static inline int arx_resize_cq_op(struct ib_cq *ib, int cqe,
+				   struct ib_udata *udata)
+{
+	return cqe > 0 ? arx_resize_cq(ib, cqe, udata) : -EINVAL;
+}
+
+#define ARX_RESIZE_CQ_OP .resize_cq = arx_resize_cq_op
+#endif
+
+#endif /* ARX_COMPAT_H */

@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The completer: takes acknowledgments and read data, moves @una forward and
+ * completes WQEs in order. It owns the retries: a loss, a NAK or silence makes
+ * it count a rewind, which the requester answers by going back to @una.
+ */
+
+#include "compat.h"
+#include "qp.h"
+#include "sendwr.h"
+
+/* Microseconds; more only if the receiver asks for more. */
+#define ARX_RNR_DELAY_MAX	20000U
+#define ARX_RNR_ROW_MAX		11
+
+static bool arx_completer_is_rd(const struct arx_swqe *swqe)
+{
+	return swqe->op == ARX_OP_READ || swqe->op == ARX_OP_COMPARE_SWAP ||
+	       swqe->op == ARX_OP_FETCH_ADD;
+}
+
+static u32 arx_completer_end(const struct arx_swqe *swqe)
+{
+	return arx_psn_add(swqe->first_psn, swqe->npkts);
+}
+
+/* Write the completion of the oldest WQE, if one is wanted, and let it go. */
+static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
+				 enum ib_wc_status status, u32 vendor_err)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (arx_completer_is_rd(swqe) && swqe->npkts)
+		smp_store_release(&comp->rd_done, comp->rd_done + 1);
+
+	if (status != IB_WC_SUCCESS || qp->sq_sig_all ||
+	    swqe->wqe.flags & IB_SEND_SIGNALED) {
+		struct arx_cqe cqe = {
+			.wr_id = swqe->wqe.wr_id,
+			.byte_len = swqe->length,
+			.qpn = qp->qpn,
+			.sq_index = comp->done + 1,
+			.opcode = swqe->wc_opcode,
+			.status = status,
+			.vendor_err = vendor_err,
+			.is_send = true,
+			.vlan_id = 0xffff,
+		};
+
+		arx_cq_add(qp->scq, &cqe, false);
+	}
+	arx_sendwr_release(swqe);
+	smp_store_release(&comp->done, comp->done + 1);
+	arx_ring_consume(&qp->sq, comp->done);
+}
+
+/* Fail the oldest WQE; 10.3.1: UD and UC stop sending, RC stops altogether. */
+static void arx_completer_fail(struct arx_qp *qp, enum ib_wc_status status,
+			       u32 vendor_err)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (comp->done == smp_load_acquire(&qp->req.fetched))
+		return;
+	arx_completer_finish(qp, arx_qp_swqe(qp, comp->done), status,
+			     vendor_err);
+	arx_qp_send_error(qp);
+}
+
+/* Is the oldest WQE over? Packets by @una, the rest when the requester says. */
+static bool arx_completer_retirable(const struct arx_qp *qp,
+				    const struct arx_swqe *swqe)
+{
+	const struct arx_comp *comp = &qp->comp;
+
+	if (swqe->npkts && swqe->status == IB_WC_SUCCESS &&
+	    qp->service == ARX_SERVICE_RC)
+		return arx_psn_diff(comp->una, arx_completer_end(swqe)) >= 0;
+	/* Done once, it is over, wherever a requester that went back now is. */
+	if (swqe->local && smp_load_acquire(&swqe->executed))
+		return true;
+	return (s32)(smp_load_acquire(&qp->req.sent) - comp->done) > 0;
+}
+
+static bool arx_completer_flushing(const struct arx_qp *qp)
+{
+	enum ib_qp_state state = arx_qp_state(qp);
+
+	return state == IB_QPS_ERR || state == IB_QPS_SQE;
+}
+
+/* Complete a WQE that is over; of those that failed, the first one says why. */
+static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
+{
+	if (swqe->status == IB_WC_SUCCESS)
+		arx_completer_finish(qp, swqe, IB_WC_SUCCESS, 0);
+	else if (arx_completer_flushing(qp))
+		arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
+	else
+		arx_completer_fail(qp, swqe->status, 0);
+}
+
+static void arx_completer_retire_locked(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	while (comp->done != smp_load_acquire(&qp->req.fetched)) {
+		struct arx_swqe *swqe = arx_qp_swqe(qp, comp->done);
+
+		if (arx_completer_retirable(qp, swqe)) {
+			arx_completer_report(qp, swqe);
+		} else if (arx_completer_flushing(qp) &&
+			   (s32)(smp_load_acquire(&qp->req.sent) -
+				 comp->done) > 0) {
+			arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
+		} else {
+			break;
+		}
+	}
+}
+
+/**
+ * arx_completer_retire - complete what the requester is done with
+ * @qp: any QP
+ *
+ * For work that nothing acknowledges: local, UC, UD, failed and flushed WQEs.
+ *
+ * Context: bottom halves off; requester's lock may be held.
+ */
+void arx_completer_retire(struct arx_qp *qp)
+{
+	spin_lock(&qp->comp.lock);
+	arx_completer_retire_locked(qp);
+	spin_unlock(&qp->comp.lock);
+}
+
+/* Have the requester begin again at @una; what is sent anew has its full time. */
+static void arx_completer_rewind(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	comp->timer_una = arx_psn_add(comp->una, -1);
+	smp_store_release(&comp->rewinds, comp->rewinds + 1);
+}
+
+/* @una moved: the peer is alive, all budgets are full again. */
+static void arx_completer_set_una(struct arx_qp *qp, u32 una)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	smp_store_release(&comp->una, una);
+	comp->retries_left = qp->attr.retry_cnt;
+	comp->rnr_left = qp->attr.rnr_retry;
+	WRITE_ONCE(comp->rnr_row, 0);
+	comp->gap = false;
+}
+
+/* Responses are missing before what arrived: ask again, once for each gap. */
+static void arx_completer_gap(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (comp->gap)
+		return;
+	comp->gap = true;
+	arx_count(arx_qp_dev(qp), OUT_OF_SEQUENCE);
+	arx_completer_rewind(qp);
+}
+
+/*
+ * Everything before @end is acknowledged, but for READs and atomics whose
+ * response did not come: an acknowledgment behind them says that it is lost
+ * (9.7.5.1.3). Returns false in that case.
+ */
+static bool arx_completer_advance(struct arx_qp *qp, u32 end)
+{
+	struct arx_comp *comp = &qp->comp;
+	u32 fetched = smp_load_acquire(&qp->req.fetched);
+	bool whole = true;
+	u32 una = comp->una;
+	u32 index;
+
+	for (index = comp->done; index != fetched; index++) {
+		struct arx_swqe *swqe = arx_qp_swqe(qp, index);
+
+		if (arx_psn_diff(end, una) <= 0)
+			break;
+		if (!swqe->npkts ||
+		    arx_psn_diff(una, arx_completer_end(swqe)) >= 0)
+			continue;
+		if (arx_psn_diff(end, swqe->first_psn) <= 0)
+			break;
+		if (arx_completer_is_rd(swqe)) {
+			whole = false;
+			break;
+		}
+		una = arx_psn_diff(end, arx_completer_end(swqe)) < 0 ?
+		      end : arx_completer_end(swqe);
+	}
+	if (arx_psn_diff(una, comp->una) > 0)
+		arx_completer_set_una(qp, una);
+	arx_completer_retire_locked(qp);
+	return whole;
+}
+
+/* The WQE that @una lies in; NULL if there is none. */
+static struct arx_swqe *arx_completer_current(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_swqe *swqe;
+
+	if (comp->done == smp_load_acquire(&qp->req.fetched))
+		return NULL;
+	swqe = arx_qp_swqe(qp, comp->done);
+	if (!swqe->npkts || swqe->status != IB_WC_SUCCESS ||
+	    arx_psn_diff(comp->una, swqe->first_psn) < 0)
+		return NULL;
+	return swqe;
+}
+
+static enum ib_wc_status arx_completer_nak_status(u8 code)
+{
+	switch (code) {
+	case ARX_NAK_INV_REQ:
+		return IB_WC_REM_INV_REQ_ERR;
+	case ARX_NAK_REM_ACCESS:
+		return IB_WC_REM_ACCESS_ERR;
+	case ARX_NAK_REM_OP:
+		return IB_WC_REM_OP_ERR;
+	case ARX_NAK_INV_RD_REQ:
+		return IB_WC_REM_INV_RD_REQ_ERR;
+	default:
+		return IB_WC_BAD_RESP_ERR;
+	}
+}
+
+/* One try less; false, and the QP failed, when there was none left. */
+static bool arx_completer_retry(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (!comp->retries_left) {
+		arx_count(arx_qp_dev(qp), RETRY_EXCEEDED);
+		arx_completer_fail(qp, IB_WC_RETRY_EXC_ERR, 0);
+		return false;
+	}
+	comp->retries_left--;
+	arx_completer_rewind(qp);
+	return true;
+}
+
+static void arx_completer_nak(struct arx_qp *qp, u8 syndrome)
+{
+	u8 code = FIELD_GET(ARX_AETH_VALUE, syndrome);
+
+	if (!arx_completer_current(qp))
+		return;
+	if (code == ARX_NAK_SEQ_ERR) {
+		arx_count(arx_qp_dev(qp), RCVD_SEQ_NAK);
+		arx_completer_retry(qp);
+		return;
+	}
+	arx_completer_fail(qp, arx_completer_nak_status(code), syndrome);
+}
+
+/*
+ * How long to wait: at least what the receiver asks for. Each RNR NAK without
+ * progress doubles it, up to a limit: trying is work in softirq context, and at
+ * 10 us apart may leave the receiving program no time to post a WQE.
+ */
+static ktime_t arx_completer_rnr_delay(struct arx_qp *qp, u8 syndrome)
+{
+	u32 us = arx_rnr_timer_us(FIELD_GET(ARX_AETH_VALUE, syndrome));
+	struct arx_comp *comp = &qp->comp;
+	u32 longer = us << comp->rnr_row;
+
+	if (comp->rnr_row < ARX_RNR_ROW_MAX)
+		WRITE_ONCE(comp->rnr_row, comp->rnr_row + 1);
+	us = max(us, min(longer, ARX_RNR_DELAY_MAX));
+	return ns_to_ktime(us * (u64)NSEC_PER_USEC);
+}
+
+/* 9.7.5.2.8: the receiver has no WQE; try again after the time it names. */
+static void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (comp->rnr_wait || !arx_completer_current(qp))
+		return;
+	arx_count(arx_qp_dev(qp), RCVD_RNR_NAK);
+	if (!comp->rnr_left) {
+		arx_count(arx_qp_dev(qp), RNR_RETRY_EXCEEDED);
+		arx_completer_fail(qp, IB_WC_RNR_RETRY_EXC_ERR, syndrome);
+		return;
+	}
+	if (comp->rnr_left != 7)	/* 7: for ever */
+		comp->rnr_left--;
+	comp->retries_left = qp->attr.retry_cnt;	/* the peer is alive */
+	WRITE_ONCE(comp->rnr_wait, true);
+	hrtimer_start(&comp->rnr, arx_completer_rnr_delay(qp, syndrome),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+static void arx_completer_ack(struct arx_qp *qp, const struct arx_run *run)
+{
+	u8 type = FIELD_GET(ARX_AETH_TYPE, run->h.syndrome);
+	u32 psn = run->h.psn;
+
+	if (type == ARX_AETH_ACK) {
+		if (!arx_completer_advance(qp, arx_psn_add(psn, 1)))
+			arx_completer_gap(qp);
+		return;
+	}
+	/* A NAK acknowledges all before its own PSN. */
+	if (!arx_completer_advance(qp, psn)) {
+		arx_completer_gap(qp);
+		return;
+	}
+	if (qp->comp.una != psn)
+		return;
+	if (type == ARX_AETH_RNR)
+		arx_completer_rnr(qp, run->h.syndrome);
+	else if (type == ARX_AETH_NAK)
+		arx_completer_nak(qp, run->h.syndrome);
+}
+
+/*
+ * Data of a READ or atomic at @una, for the WQE it belongs to: put it where
+ * the SGEs say.
+ */
+static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
+				struct arx_iter *from, u32 off, u32 len,
+				u32 npkts)
+{
+	struct arx_iter to;
+	bool ok;
+
+	arx_iter_sge(&to, arx_qp_dev(qp), qp->ib.pd, swqe->sge,
+		     swqe->wqe.num_sge, IB_ACCESS_LOCAL_WRITE);
+	ok = !arx_iter_skip(&to, off) &&
+	     arx_iter_copy(&to, from, len) == ARX_COPY_OK;
+	if (!ok) {
+		arx_completer_fail(qp, IB_WC_LOC_PROT_ERR, 0);
+		return;
+	}
+	arx_completer_set_una(qp, arx_psn_add(qp->comp.una, npkts));
+	arx_completer_retire_locked(qp);
+}
+
+static void arx_completer_read(struct arx_qp *qp, struct arx_swqe *swqe,
+			       struct arx_run *run)
+{
+	u32 pkts = arx_psn_diff(qp->comp.una, swqe->first_psn);
+	u32 off = pkts * qp->mtu;
+	u32 left = swqe->length - off;
+
+	if (run->npkts > swqe->npkts - pkts ||
+	    (run->h.flags & ARX_LAST ? run->len != left : run->len >= left) ||
+	    !arx_run_well_formed(run)) {
+		arx_completer_fail(qp, IB_WC_BAD_RESP_ERR, 0);
+		return;
+	}
+	arx_completer_place(qp, swqe, &run->payload, off, run->len,
+			    run->npkts);
+}
+
+static void arx_completer_atomic(struct arx_qp *qp, struct arx_swqe *swqe,
+				 struct arx_run *run)
+{
+	u64 orig = run->h.orig;
+	struct arx_iter from;
+
+	arx_iter_buf(&from, &orig);
+	arx_completer_place(qp, swqe, &from, 0, sizeof(orig), 1);
+}
+
+/* A response that carries data: it must be the one due at @una. */
+static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
+{
+	bool atomic = run->h.op == ARX_OP_ATOMIC_ACK;
+	struct arx_swqe *swqe;
+	bool read;
+
+	/* It acknowledges all before the request it answers. */
+	if (!arx_completer_advance(qp, run->h.psn) ||
+	    qp->comp.una != run->h.psn) {
+		arx_completer_gap(qp);
+		return;
+	}
+	swqe = arx_completer_current(qp);
+	if (!swqe)
+		return;
+	read = swqe->op == ARX_OP_READ;
+	if (!arx_completer_is_rd(swqe) || atomic == read) {
+		arx_completer_fail(qp, IB_WC_BAD_RESP_ERR, 0);
+		return;
+	}
+	if (atomic)
+		arx_completer_atomic(qp, swqe, run);
+	else
+		arx_completer_read(qp, swqe, run);
+}
+
+/*
+ * Only PSNs in flight count: [una, nxt). A duplicate of older data may overlap
+ * what is due when the far end answered a request twice; it is cut off.
+ */
+static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
+{
+	s32 ahead = arx_psn_diff(run->h.psn, qp->comp.una);
+	u32 end = arx_psn_add(run->h.psn, run->npkts);
+
+	if (arx_psn_diff(end, smp_load_acquire(&qp->req.nxt)) > 0)
+		return false;
+	if (ahead >= 0)
+		return true;
+	if (run->h.op != ARX_OP_READ_RESPONSE || -ahead >= run->npkts ||
+	    !arx_run_well_formed(run) ||
+	    arx_iter_skip(&run->payload, -ahead * run->mtu))
+		return false;
+	run->h.psn = qp->comp.una;
+	run->h.flags &= ~ARX_FIRST;
+	run->npkts += ahead;
+	run->len += ahead * run->mtu;
+	return true;
+}
+
+/**
+ * arx_completer_rx - take an acknowledgment or response data
+ * @qp: RC QP
+ * @run: from its peer, by the wire or on this host
+ *
+ * Context: softirq or bottom halves off, RCU read side; the peer's responder
+ * lock may be held.
+ * Return: true if the requester should run.
+ */
+bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_comp *comp = &qp->comp;
+	enum ib_qp_state state;
+	u32 rewinds;
+	bool wake;
+
+	spin_lock(&comp->lock);
+	state = arx_qp_state(qp);
+	rewinds = comp->rewinds;
+	if ((state == IB_QPS_RTS || state == IB_QPS_SQD) &&
+	    arx_completer_in_window(qp, run)) {
+		if (run->h.op == ARX_OP_ACK)
+			arx_completer_ack(qp, run);
+		else
+			arx_completer_data(qp, run);
+	}
+	wake = rewinds != comp->rewinds;
+	spin_unlock(&comp->lock);
+
+	smp_mb();	/* pairs with arx_requester_locked() */
+	return wake || READ_ONCE(qp->req.waiting);
+}
+
+static unsigned long arx_completer_timeout(const struct arx_qp *qp)
+{
+	/* 11.2.4.2: 4.096 us << timeout; the timer looks twice before it acts */
+	u64 us = (4096ULL << qp->attr.timeout) / 1000;
+
+	return max(1UL, usecs_to_jiffies(min_t(u64, us, UINT_MAX)));
+}
+
+/**
+ * arx_completer_arm - watch over what the requester has sent
+ * @qp: RC QP
+ *
+ * A pending timer is left alone: when it fires it looks whether @una moved
+ * since it was armed, so that packets need not touch it.
+ *
+ * Context: bottom halves off; requester's lock may be held.
+ */
+void arx_completer_arm(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (!qp->attr.timeout)
+		return;
+	smp_mb();	/* req.nxt before the look; pairs with the lock in the handler */
+	if (timer_pending(&comp->retransmit) ||
+	    READ_ONCE(comp->una) == qp->req.nxt)
+		return;
+
+	spin_lock(&comp->lock);
+	if (comp->una != qp->req.nxt && !timer_pending(&comp->retransmit)) {
+		comp->timer_una = comp->una;
+		mod_timer(&comp->retransmit,
+			  jiffies + arx_completer_timeout(qp));
+	}
+	spin_unlock(&comp->lock);
+}
+
+static void arx_completer_expired(struct timer_list *t)
+{
+	struct arx_qp *qp = timer_container_of(qp, t, comp.retransmit);
+	struct arx_comp *comp = &qp->comp;
+	enum ib_qp_state state;
+	bool go = false;
+
+	spin_lock(&comp->lock);
+	state = arx_qp_state(qp);
+	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
+	    comp->una == smp_load_acquire(&qp->req.nxt))
+		goto out;
+
+	/* Where nothing can be sent, sending it again is no try. */
+	if (comp->una == comp->timer_una && !comp->rnr_wait &&
+	    !READ_ONCE(qp->req.blocked)) {
+		arx_count(arx_qp_dev(qp), TIMEOUTS);
+		comp->gap = false;
+		go = arx_completer_retry(qp);
+		if (!go)
+			goto out;
+	}
+	comp->timer_una = comp->una;
+	mod_timer(&comp->retransmit, jiffies + arx_completer_timeout(qp));
+out:
+	spin_unlock(&comp->lock);
+	if (go)
+		arx_requester_run(qp);
+}
+
+static enum hrtimer_restart arx_completer_rnr_over(struct hrtimer *t)
+{
+	struct arx_qp *qp = container_of(t, struct arx_qp, comp.rnr);
+
+	spin_lock(&qp->comp.lock);
+	WRITE_ONCE(qp->comp.rnr_wait, false);
+	arx_completer_rewind(qp);
+	spin_unlock(&qp->comp.lock);
+	arx_requester_run(qp);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * arx_completer_init - make the timers
+ * @qp: new QP
+ */
+void arx_completer_init(struct arx_qp *qp)
+{
+	spin_lock_init(&qp->comp.lock);
+	timer_setup(&qp->comp.retransmit, arx_completer_expired, 0);
+	hrtimer_setup(&qp->comp.rnr, arx_completer_rnr_over, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * arx_completer_stop - end the timers and wait for their handlers
+ * @qp: QP that has left the states in which timers are started
+ *
+ * Context: may sleep; no QP lock held.
+ */
+void arx_completer_stop(struct arx_qp *qp)
+{
+	timer_delete_sync(&qp->comp.retransmit);
+	hrtimer_cancel(&qp->comp.rnr);
+}

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues: CQEs, arming, notification. */
+
+#include <linux/etherdevice.h>
+#include <linux/overflow.h>
+#include <linux/timekeeping.h>
+
+#include "compat.h"
+#include "qp.h"
+#include "uctx.h"
+
+/* enum ibv_wc_flags, where it differs from enum ib_wc_flags. */
+#define ARX_CQE_WITH_INV	8
+
+/* A completion was lost: the CQ is of no use any more. */
+static void arx_cq_overflow(struct arx_cq *cq)
+{
+	struct ib_event event = {
+		.device = cq->ib.device,
+		.element.cq = &cq->ib,
+		.event = IB_EVENT_CQ_ERR,
+	};
+
+	if (cq->ib.event_handler)
+		cq->ib.event_handler(&event, cq->ib.cq_context);
+}
+
+/* Is the consumer waiting for this completion? */
+static bool arx_cq_answers(struct arx_cq *cq, bool solicited)
+{
+	u32 arm;
+
+	/*
+	 * Between writing a completion and reading the request. Pairs with the
+	 * consumer's between making the request and looking once more: either
+	 * this sees the request, or the consumer the completion. (A kernel
+	 * consumer does both under cq->lock.)
+	 */
+	smp_mb();
+	arm = READ_ONCE(cq->ring.hdr->arm);
+	if (arm == cq->armed || (arm & ARX_CQ_ARM_SOLICITED && !solicited))
+		return false;
+	cq->armed = arm;
+	return true;
+}
+
+static void arx_cq_notify(struct arx_cq *cq)
+{
+	if (cq->ib.uobject)
+		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	else
+		queue_work(system_bh_wq, &cq->notify);
+}
+
+static void arx_cq_notify_work(struct work_struct *work)
+{
+	struct arx_cq *cq = container_of(work, struct arx_cq, notify);
+
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+/* The driver speaks of enum ib_wc_flags, applications of enum ibv_wc_flags. */
+static u16 arx_cq_user_flags(u16 flags)
+{
+	return (flags & (IB_WC_GRH | IB_WC_WITH_IMM)) |
+	       (flags & IB_WC_WITH_INVALIDATE ? ARX_CQE_WITH_INV : 0);
+}
+
+static void arx_cq_write(struct arx_cq *cq, const struct arx_cqe *cqe)
+{
+	struct arx_cqe *slot = arx_ring_entry(&cq->ring, cq->prod);
+
+	*slot = *cqe;
+	if (cq->ib.uobject)
+		slot->wc_flags = arx_cq_user_flags(cqe->wc_flags);
+	slot->timestamp = ktime_get_ns();
+	arx_ring_produce(&cq->ring, ++cq->prod);
+}
+
+/**
+ * arx_cq_add - complete a work request
+ * @cq: where to
+ * @cqe: all but the time stamp
+ * @solicited: the message asked for a solicited event; errors are always one
+ *
+ * Context: bottom halves off; the caller's QP keeps @cq.
+ */
+void arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
+{
+	bool notify = false;
+	bool lost = false;
+
+	spin_lock(&cq->lock);
+	if (!cq->overflown) {
+		lost = arx_ring_full(&cq->ring, cq->prod);
+		cq->overflown = lost;
+	}
+	if (!cq->overflown) {
+		arx_cq_write(cq, cqe);
+		notify = arx_cq_answers(cq, solicited ||
+					cqe->status != IB_WC_SUCCESS);
+	}
+	spin_unlock(&cq->lock);
+
+	if (notify)
+		arx_cq_notify(cq);
+	if (lost)
+		arx_cq_overflow(cq);
+}
+
+/**
+ * arx_create_cq - verb
+ * @ib: to be made; the core allocated it
+ * @attr: wanted
+ * @attrs: of an application, else NULL
+ *
+ * Completions always carry a time stamp, so that flag asks for nothing.
+ *
+ * Return: 0, -EINVAL for what is out of range, -EOPNOTSUPP for unknown flags,
+ * -ENOMEM.
+ */
+int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		  struct uverbs_attr_bundle *attrs)
+{
+	struct ib_udata *udata = attrs ? &attrs->driver_udata : NULL;
+	struct arx_create_cq_resp resp = {};
+	struct arx_cq *cq = to_arx_cq(ib);
+	int err;
+
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > ARX_MAX_CQE)
+		return -EINVAL;
+
+	spin_lock_init(&cq->lock);
+	INIT_WORK(&cq->notify, arx_cq_notify_work);
+	err = arx_ring_create(&cq->ring, attr->cqe, sizeof(struct arx_cqe),
+			      arx_udata_to_ucontext(udata), &resp.ring);
+	if (err)
+		return err;
+	ib->cqe = arx_ring_entries(&cq->ring);
+
+	if (udata) {
+		err = ib_respond_udata(udata, resp);
+		if (err)
+			arx_ring_destroy(&cq->ring);
+	}
+	return err;
+}
+
+/**
+ * arx_destroy_cq - verb
+ * @ib: no QP uses it
+ * @udata: unused
+ *
+ * Context: may sleep, until the consumer's handler has returned.
+ * Return: 0.
+ */
+int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
+{
+	struct arx_cq *cq = to_arx_cq(ib);
+
+	cancel_work_sync(&cq->notify);
+	arx_ring_destroy(&cq->ring);
+	return 0;
+}
+
+/* What the consumer has taken. A user's word: bounded by the caller. */
+static u32 arx_cq_consumed(const struct arx_cq *cq)
+{
+	return smp_load_acquire(&cq->ring.hdr->cons);	/* B */
+}
+
+/*
+ * Go on in another ring, where the indices go on as well. What waits is copied;
+ * returns -EINVAL if it does not fit, or is more than there can be.
+ */
+static int arx_cq_move(struct arx_cq *cq, struct arx_ring *to)
+{
+	u32 cons = arx_cq_consumed(cq);
+	u32 pending = cq->prod - cons;
+	u32 i;
+
+	lockdep_assert_held(&cq->lock);
+	if (pending > arx_ring_entries(&cq->ring) ||
+	    pending > arx_ring_entries(to))
+		return -EINVAL;
+
+	for (i = cons; i != cq->prod; i++)
+		memcpy(arx_ring_entry(to, i), arx_ring_entry(&cq->ring, i),
+		       sizeof(struct arx_cqe));
+	to->hdr->cons = cons;
+	to->hdr->arm = READ_ONCE(cq->ring.hdr->arm);
+	arx_ring_produce(to, cq->prod);
+	swap(cq->ring, *to);
+	return 0;
+}
+
+/**
+ * arx_resize_cq - verb
+ * @ib: of an application, which does not poll or arm it meanwhile
+ * @cqe: wanted
+ * @udata: of the application; receives the new ring
+ *
+ * Context: may sleep. The copy is made with the CQ locked: a large CQ that is
+ * nearly full holds up its QPs for a while.
+ * Return: 0, -EINVAL for what is out of range, does not hold what waits, or is
+ * a kernel consumer's, -ENOMEM, -EFAULT.
+ */
+int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata)
+{
+	struct arx_resize_cq_resp resp = {};
+	struct arx_cq *cq = to_arx_cq(ib);
+	struct arx_ring ring;
+	int err;
+
+	if (!udata || !cqe || cqe > ARX_MAX_CQE)
+		return -EINVAL;
+
+	err = arx_ring_create(&ring, cqe, sizeof(struct arx_cqe),
+			      arx_udata_to_ucontext(udata), &resp.ring);
+	if (err)
+		return err;
+	/* Before the move: that cannot be taken back. */
+	err = ib_respond_udata(udata, resp);
+	if (!err) {
+		spin_lock_bh(&cq->lock);
+		err = arx_cq_move(cq, &ring);
+		spin_unlock_bh(&cq->lock);
+	}
+	if (!err)
+		ib->cqe = arx_ring_entries(&cq->ring);
+
+	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
+	return err;
+}
+
+/* The QP of a completion; NULL if it is gone. */
+static struct ib_qp *arx_cq_qp(struct arx_cq *cq, const struct arx_cqe *cqe)
+{
+	struct arx_qp *qp;
+
+	rcu_read_lock();
+	if (cqe->qpn == 1)
+		qp = rcu_dereference(to_arx_dev(cq->ib.device)->gsi);
+	else
+		qp = arx_ids_find(&arx_qps, cqe->qpn);
+	rcu_read_unlock();
+
+	return qp ? &qp->ib : NULL;
+}
+
+static void arx_cq_wc(struct ib_wc *wc, const struct arx_cqe *cqe,
+		      struct ib_qp *qp)
+{
+	*wc = (struct ib_wc) {
+		.wr_id = cqe->wr_id,
+		.status = cqe->status,
+		.opcode = cqe->opcode,
+		.vendor_err = cqe->vendor_err,
+		.byte_len = cqe->byte_len,
+		.qp = qp,
+		.src_qp = cqe->src_qp,
+		.wc_flags = cqe->wc_flags,
+		.pkey_index = cqe->pkey_index,
+		.sl = cqe->sl,
+		.port_num = ARX_PORT,
+		.vlan_id = cqe->vlan_id,
+		.network_hdr_type = cqe->network_hdr_type,
+	};
+	ether_addr_copy(wc->smac, cqe->smac);
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		wc->ex.invalidate_rkey = cqe->ex;
+	else
+		wc->ex.imm_data = (__force __be32)cqe->ex;
+}
+
+/**
+ * arx_poll_cq - verb of kernel consumers
+ * @ib: CQ
+ * @n: room in @wc
+ * @wc: receives completions
+ *
+ * Completions of a QP that has been destroyed are dropped, as hardware does.
+ *
+ * Context: any but hard interrupts.
+ * Return: how many.
+ */
+int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
+{
+	struct arx_cq *cq = to_arx_cq(ib);
+	unsigned long flags;
+	int got = 0;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	while (got < n && cq->cons != cq->prod) {
+		const struct arx_cqe *cqe = arx_ring_entry(&cq->ring, cq->cons);
+		struct ib_qp *qp = arx_cq_qp(cq, cqe);
+
+		if (qp)
+			arx_cq_wc(&wc[got++], cqe, qp);
+		cq->cons++;
+	}
+	arx_ring_consume(&cq->ring, cq->cons);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return got;
+}
+
+/**
+ * arx_req_notify_cq - verb of kernel consumers
+ * @ib: CQ
+ * @flags: what to be told of; and whether to report what waits already
+ *
+ * A request for any completion is not weakened by one for solicited ones.
+ *
+ * Context: any but hard interrupts.
+ * Return: 1 if completions wait and @flags asks for that, else 0.
+ */
+int arx_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
+{
+	struct arx_cq *cq = to_arx_cq(ib);
+	struct arx_ring_hdr *hdr = cq->ring.hdr;
+	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	unsigned long irqs;
+	bool missed;
+	u32 arm;
+
+	spin_lock_irqsave(&cq->lock, irqs);
+	arm = hdr->arm;
+	if (!solicited || arm == cq->armed || arm & ARX_CQ_ARM_SOLICITED)
+		hdr->arm = ((arm & ~ARX_CQ_ARM_SOLICITED) + ARX_CQ_ARM_SEQ) |
+			   (solicited ? ARX_CQ_ARM_SOLICITED : 0);
+	missed = cq->cons != cq->prod;
+	spin_unlock_irqrestore(&cq->lock, irqs);
+
+	return flags & IB_CQ_REPORT_MISSED_EVENTS && missed;
+}

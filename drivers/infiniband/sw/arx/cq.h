@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef ARX_CQ_H
+#define ARX_CQ_H
+
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "ring.h"
+
+/**
+ * struct arx_cq - completion queue
+ * @ib: the core's part
+ * @lock: of all below; innermost lock of the driver; bottom halves off
+ * @ring: CQEs
+ * @prod: next CQE to write; the ring's prod is its copy
+ * @cons: kernel consumers: next CQE to poll
+ * @armed: the value of hdr->arm that has been answered with an event
+ * @overflown: a CQE was lost: no more are written, IB_EVENT_CQ_ERR was sent
+ * @notify: kernel consumers: calls comp_handler from softirq context, so that
+ *	it never runs inside the consumer's own post call
+ */
+struct arx_cq {
+	struct ib_cq ib;
+	spinlock_t lock;	/* of all below */
+	struct arx_ring ring;
+	u32 prod;
+	u32 cons;
+	u32 armed;
+	bool overflown;
+	struct work_struct notify;
+};
+
+static inline struct arx_cq *to_arx_cq(struct ib_cq *ib)
+{
+	return container_of(ib, struct arx_cq, ib);
+}
+
+void arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited);
+
+/* verbs */
+int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
+		  struct uverbs_attr_bundle *attrs);
+int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
+int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata);
+int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc);
+int arx_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
+
+#endif /* ARX_CQ_H */

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Ethernet's CRC32 at a speed that does not hold up a sender.
+ *
+ * The kernel's crc32_le() is fast where it uses the CPU's carry-less multiply,
+ * and a table walk of about 1 GB/s where it does not (before 6.14, on virtual
+ * CPUs without it). There is a way without tables or special instructions, by
+ * Sam Russell, "Chorba: A novel CRC32 implementation" (2024): the generator
+ * divides a polynomial of few terms,
+ *
+ *	x^300 + x^155 + x^117 + x^89 + 1,
+ *
+ * so that a bit of the message may be taken out if it is added to the bits
+ * 145, 183, 211 and 300 places on instead. Word by word, that moves the whole
+ * message into its last 40 bytes, whose CRC is the message's.
+ */
+
+#include <linux/crc32.h>
+#include <linux/jump_label.h>
+#include <linux/math64.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/unaligned.h>
+
+#include "crc.h"
+
+/* What is left at the end, and goes through crc32_le(). */
+#define ARX_CRC_TAIL		40
+
+/* Below this the sparse way does not pay. */
+#define ARX_CRC_SPARSE_MIN	(3 * ARX_CRC_TAIL)
+
+static DEFINE_STATIC_KEY_FALSE(arx_crc_is_sparse);
+
+/*
+ * Take out the word at @p, to which @now is to be added; its bits go to what is
+ * to be added to the words two to five on. The last takes the place of @now.
+ */
+static __always_inline void arx_crc_step(const u8 *p, u64 *now, u64 *in2,
+					 u64 *in3, u64 *in4)
+{
+	u64 word = *now ^ get_unaligned_le64(p);
+
+	*in2 ^= word << 17 ^ word << 55;
+	*in3 ^= word >> 47 ^ word >> 9 ^ word << 19;
+	*in4 ^= word >> 45 ^ word << 44;
+	*now = word >> 20;
+}
+
+/**
+ * arx_crc32_sparse - CRC32 without tables
+ * @crc: of what came before
+ * @p: bytes, any alignment
+ * @len: how many
+ *
+ * Return: what crc32_le() returns.
+ */
+u32 arx_crc32_sparse(u32 crc, const void *p, size_t len)
+{
+	u64 a = crc, b = 0, c = 0, d = 0, e = 0;
+	__le64 tail[ARX_CRC_TAIL / sizeof(__le64)];
+	const u8 *at = p;
+
+	if (len < ARX_CRC_SPARSE_MIN)
+		return crc32_le(crc, p, len);
+
+	for (; len >= 2 * ARX_CRC_TAIL; at += ARX_CRC_TAIL, len -= ARX_CRC_TAIL) {
+		arx_crc_step(at, &a, &c, &d, &e);
+		arx_crc_step(at + 8, &b, &d, &e, &a);
+		arx_crc_step(at + 16, &c, &e, &a, &b);
+		arx_crc_step(at + 24, &d, &a, &b, &c);
+		arx_crc_step(at + 32, &e, &b, &c, &d);
+	}
+
+	tail[0] = cpu_to_le64(a ^ get_unaligned_le64(at));
+	tail[1] = cpu_to_le64(b ^ get_unaligned_le64(at + 8));
+	tail[2] = cpu_to_le64(c ^ get_unaligned_le64(at + 16));
+	tail[3] = cpu_to_le64(d ^ get_unaligned_le64(at + 24));
+	tail[4] = cpu_to_le64(e ^ get_unaligned_le64(at + 32));
+	crc = crc32_le(0, (u8 *)tail, sizeof(tail));
+	return crc32_le(crc, at + ARX_CRC_TAIL, len - ARX_CRC_TAIL);
+}
+
+/**
+ * arx_crc32 - CRC32 in the way that is the fastest on this machine
+ * @crc: of what came before
+ * @p: bytes, any alignment
+ * @len: how many
+ *
+ * Return: what crc32_le() returns.
+ */
+u32 arx_crc32(u32 crc, const void *p, size_t len)
+{
+	if (static_branch_likely(&arx_crc_is_sparse))
+		return arx_crc32_sparse(crc, p, len);
+	return crc32_le(crc, p, len);
+}
+
+/* The best of a few goes: an interrupt in one does not decide. */
+static u64 arx_crc_time(u32 (*way)(u32 crc, const void *p, size_t len),
+			const void *page)
+{
+	u64 best = U64_MAX;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		u64 start = ktime_get_ns();
+
+		way(~0, page, PAGE_SIZE);
+		best = min(best, ktime_get_ns() - start);
+	}
+	return best;
+}
+
+static u32 arx_crc32_kernel(u32 crc, const void *p, size_t len)
+{
+	return crc32_le(crc, p, len);
+}
+
+/**
+ * arx_crc_init - find out which way is the faster one
+ *
+ * Context: may sleep, at module load. Without memory the kernel's is used.
+ */
+void arx_crc_init(void)
+{
+	void *page = (void *)get_zeroed_page(GFP_KERNEL);
+
+	if (!page)
+		return;
+	if (arx_crc_time(arx_crc32_sparse, page) <
+	    arx_crc_time(arx_crc32_kernel, page))
+		static_branch_enable(&arx_crc_is_sparse);
+	free_page((unsigned long)page);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The doorbell: a file of its own, so that a kick passes none of uverbs' locks,
+ * attribute parsing and object look-up. The work is done by whoever rings.
+ */
+
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <rdma/uverbs_std_types.h>
+
+#include "doorbell.h"
+#include "qp.h"
+
+#define UVERBS_MODULE_NAME arx
+#include <rdma/uverbs_named_ioctl.h>
+
+/**
+ * struct arx_doorbell - the object behind the file
+ * @uobj: the core's part; the file holds it until it is released
+ * @uctx: whose QPs it kicks; NULL when the object has been destroyed, which
+ *	for a removed device is before the file is closed. Only compared, never
+ *	followed, so it may dangle.
+ */
+struct arx_doorbell {
+	struct ib_uobject uobj;
+	struct ib_ucontext *uctx;
+};
+
+/*
+ * Whose QP is it? A QP found by its number stays whole to the end of the RCU
+ * read section, its PD outlives it, and the core frees uobjects after a grace
+ * period. Kernel consumers' QPs have a PD without uobject.
+ */
+static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
+{
+	const struct ib_uobject *uobj = READ_ONCE(qp->ib.pd->uobject);
+
+	return uobj ? READ_ONCE(uobj->context) : NULL;
+}
+
+static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn)
+{
+	struct arx_qp *qp = arx_ids_find(&arx_qps, qpn);
+
+	if (!qp || arx_doorbell_owner(qp) != uctx)
+		return -EINVAL;
+
+	arx_count(arx_qp_dev(qp), KICKS);
+	arx_requester_run(qp);
+	if (arx_qp_state(qp) == IB_QPS_ERR)
+		arx_qp_schedule(qp);	/* flushes receives, too */
+	return 0;
+}
+
+static long arx_doorbell_ioctl(struct file *file, unsigned int cmd,
+			       unsigned long arg)
+{
+	struct arx_doorbell *doorbell =
+		container_of((struct ib_uobject *)file->private_data,
+			     struct arx_doorbell, uobj);
+	const struct ib_ucontext *uctx;
+	int err = -EIO;
+
+	if (cmd != ARX_IOCTL_KICK)
+		return -ENOTTY;
+	if (arg > ARX_QPN_MASK)
+		return -EINVAL;
+
+	rcu_read_lock();
+	local_bh_disable();
+	uctx = READ_ONCE(doorbell->uctx);
+	if (uctx)
+		err = arx_doorbell_kick(uctx, arg);
+	local_bh_enable();
+	rcu_read_unlock();
+	return err;
+}
+
+/*
+ * A kick that is still inside works on a QP that it has found; destroying that
+ * QP waits for it. It compares the context's address only.
+ */
+static void arx_doorbell_destroy(struct ib_uobject *uobj,
+				 enum rdma_remove_reason why)
+{
+	struct arx_doorbell *doorbell =
+		container_of(uobj, struct arx_doorbell, uobj);
+
+	WRITE_ONCE(doorbell->uctx, NULL);
+}
+
+static const struct file_operations arx_doorbell_fops = {
+	.owner = THIS_MODULE,
+	.release = uverbs_uobject_fd_release,
+	.unlocked_ioctl = arx_doorbell_ioctl,
+	.compat_ioctl = arx_doorbell_ioctl,	/* the argument is a number */
+};
+
+static int UVERBS_HANDLER(ARX_METHOD_DOORBELL_ALLOC)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobj =
+		uverbs_attr_get_uobject(attrs, ARX_ATTR_DOORBELL_ALLOC_FD);
+	struct arx_doorbell *doorbell =
+		container_of(uobj, struct arx_doorbell, uobj);
+
+	WRITE_ONCE(doorbell->uctx, uobj->context);
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(ARX_METHOD_DOORBELL_ALLOC,
+			    UVERBS_ATTR_FD(ARX_ATTR_DOORBELL_ALLOC_FD,
+					   ARX_OBJECT_DOORBELL,
+					   UVERBS_ACCESS_NEW,
+					   UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_OBJECT(ARX_OBJECT_DOORBELL,
+			    UVERBS_TYPE_ALLOC_FD(sizeof(struct arx_doorbell),
+						 arx_doorbell_destroy,
+						 &arx_doorbell_fops,
+						 "[arx-doorbell]", O_RDWR),
+			    &UVERBS_METHOD(ARX_METHOD_DOORBELL_ALLOC));
+
+/* What uverbs is to offer beyond the common objects. */
+const struct uapi_definition arx_doorbell_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(ARX_OBJECT_DOORBELL),
+	{}
+};

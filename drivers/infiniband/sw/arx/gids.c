@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * GIDs follow the addresses of a netdev, which is the core's work, with two
+ * exceptions.
+ *
+ * A VLAN: the core offers a RoCE device the addresses of its port's netdev and
+ * of those above it, but goes down to the real device below a VLAN before it
+ * compares. So a device on a VLAN names the real one as its port's, and of the
+ * addresses offered then it takes those that are on the VLAN, or above.
+ *
+ * lo: the core sees its addresses when the device is registered and follows
+ * only netdevs of type Ethernet. It is told to look again.
+ */
+
+#include <linux/if_vlan.h>
+#include <linux/inetdevice.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <rdma/arx-abi.h>
+#include <rdma/ib_cache.h>
+
+#include "arx.h"
+#include "gids.h"
+
+/*
+ * A VLAN holds its real device until it is freed, and @ib holds the VLAN. Once
+ * the VLAN goes nobody may hold the real device any more.
+ */
+static struct net_device *arx_vlan_get_netdev(struct ib_device *ib, u32 port)
+{
+	struct net_device *netdev = to_arx_dev(ib)->netdev;
+	struct net_device *real;
+
+	if (READ_ONCE(netdev->reg_state) != NETREG_REGISTERED)
+		return NULL;
+	real = vlan_dev_real_dev(netdev);
+	dev_hold(real);
+	return real;
+}
+
+static int arx_vlan_add_gid(const struct ib_gid_attr *attr, void **context)
+{
+	struct net_device *netdev = to_arx_dev(attr->device)->netdev;
+	struct net_device *owner;
+	bool fits;
+
+	rcu_read_lock();
+	owner = rcu_dereference(attr->ndev);
+	fits = owner == netdev || netdev_has_upper_dev_all_rcu(netdev, owner);
+	rcu_read_unlock();
+	return fits ? 0 : -EADDRNOTAVAIL;
+}
+
+static int arx_vlan_del_gid(const struct ib_gid_attr *attr, void **context)
+{
+	return 0;
+}
+
+static const struct ib_device_ops arx_vlan_ops = {
+	.get_netdev = arx_vlan_get_netdev,
+	.add_gid = arx_vlan_add_gid,
+	.del_gid = arx_vlan_del_gid,
+};
+
+/* There is no way to have the core remove but one address: all come anew. */
+static void arx_gids_rescan(struct work_struct *work)
+{
+	struct arx_dev *dev = container_of(work, struct arx_dev, gids.work);
+
+	if (xchg(&dev->gids.stale, false))
+		roce_del_all_netdev_gids(&dev->ib, ARX_PORT, dev->netdev);
+	rdma_roce_rescan_port(&dev->ib, ARX_PORT);
+	ib_device_put(&dev->ib);
+}
+
+/* An address has come or gone. */
+static void arx_gids_event(struct net_device *netdev, unsigned long event)
+{
+	struct ib_device *ib;
+	struct arx_dev *dev;
+
+	if (!(netdev->flags & IFF_LOOPBACK))
+		return;
+	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
+	if (!ib)
+		return;
+	dev = to_arx_dev(ib);
+	if (event == NETDEV_DOWN)
+		WRITE_ONCE(dev->gids.stale, true);
+	/* What is queued already will see this address, too. */
+	if (!queue_work(ib_wq, &dev->gids.work))
+		ib_device_put(ib);
+}
+
+static int arx_gids_ipv4_event(struct notifier_block *nb, unsigned long event,
+			       void *ifa)
+{
+	arx_gids_event(((struct in_ifaddr *)ifa)->ifa_dev->dev, event);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block arx_gids_ipv4 = {
+	.notifier_call = arx_gids_ipv4_event,
+};
+
+#if IS_ENABLED(CONFIG_IPV6)
+static int arx_gids_ipv6_event(struct notifier_block *nb, unsigned long event,
+			       void *ifa)
+{
+	arx_gids_event(((struct inet6_ifaddr *)ifa)->idev->dev, event);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block arx_gids_ipv6 = {
+	.notifier_call = arx_gids_ipv6_event,
+};
+#endif
+
+/**
+ * arx_gids_init_dev - have the core serve a device
+ * @dev: its netdev is set, and it is not registered yet
+ */
+void arx_gids_init_dev(struct arx_dev *dev)
+{
+	INIT_WORK(&dev->gids.work, arx_gids_rescan);
+	if (is_vlan_dev(dev->netdev))
+		ib_set_device_ops(&dev->ib, &arx_vlan_ops);
+}
+
+/**
+ * arx_gids_exit_dev - wait until a device is left alone
+ * @dev: it is not registered any more
+ *
+ * Context: may sleep.
+ */
+void arx_gids_exit_dev(struct arx_dev *dev)
+{
+	/* It held the device until its last step, which may not be over. */
+	cancel_work_sync(&dev->gids.work);
+}
+
+/** arx_gids_init - at module load */
+void arx_gids_init(void)
+{
+	register_inetaddr_notifier(&arx_gids_ipv4);
+#if IS_ENABLED(CONFIG_IPV6)
+	register_inet6addr_notifier(&arx_gids_ipv6);
+#endif
+}
+
+/** arx_gids_exit - at module unload */
+void arx_gids_exit(void)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	unregister_inet6addr_notifier(&arx_gids_ipv6);
+#endif
+	unregister_inetaddr_notifier(&arx_gids_ipv4);
+}

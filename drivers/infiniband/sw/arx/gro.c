@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Packets of one message that a NIC delivers together become one again, before
+ * the stack looks at each of them, and so do messages of one packet each, if
+ * they are as long as each other. They are joined as arx_gso_join() does it,
+ * and, should it turn out that they only pass through, parted as those are. An
+ * ICRC is checked here, while the packet's own headers still stand, and only
+ * of packets that find a companion: the others are checked when they arrive.
+ */
+
+#include <net/gro.h>
+#include <net/udp_tunnel.h>
+
+#include "gso.h"
+#include "net.h"
+#include "qp.h"
+#include "rx.h"
+
+/* Where the BTH is, in all packets of a flow. */
+static int arx_gro_ip_len(const struct sk_buff *skb, int bth)
+{
+	return bth - (int)sizeof(struct udphdr) -
+	       NAPI_GRO_CB(skb)->network_offset;
+}
+
+static const struct iphdr *arx_gro_ip(const struct sk_buff *skb)
+{
+	return (void *)skb->data + NAPI_GRO_CB(skb)->network_offset;
+}
+
+/* Only what one of our QPs waits for: anything else is none of our business. */
+static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
+			   const struct arx_headers *h)
+{
+	const struct iphdr *ip = arx_gro_ip(skb);
+	const struct ipv6hdr *ip6 = (void *)ip;
+	struct in6_addr saddr, daddr;
+	const struct arx_av *av;
+	struct arx_qp *qp;
+
+	qp = arx_ids_find(&arx_qps, h->qpn);
+	if (!qp || qp->service != h->service ||
+	    !net_eq(dev_net(arx_qp_dev(qp)->netdev), net))
+		return false;
+	av = rcu_dereference(qp->av);
+	if (!av)
+		return false;
+
+	if (ip->version == 4) {
+		ipv6_addr_set_v4mapped(ip->saddr, &saddr);
+		ipv6_addr_set_v4mapped(ip->daddr, &daddr);
+	} else {
+		saddr = ip6->saddr;
+		daddr = ip6->daddr;
+	}
+	return ipv6_addr_equal(&av->daddr, &saddr) &&
+	       ipv6_addr_equal(&av->saddr, &daddr);
+}
+
+/* Is it a message of its own? */
+static bool arx_gro_whole(const struct arx_headers *h)
+{
+	return h->flags & ARX_FIRST && h->flags & ARX_LAST;
+}
+
+/* Is it what others may follow, with lengths that agree and linear headers? */
+static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
+{
+	const struct udphdr *udp;
+	int len;
+
+	if (NAPI_GRO_CB(skb)->flush ||
+	    !pskb_may_pull(skb, bth + ARX_BTH_LEN))
+		return false;
+	len = arx_bth_read(h, skb->data + bth);
+	if (len < 0 || h->service == ARX_SERVICE_UD || h->op == ARX_OP_ACK ||
+	    (h->pad && !(h->flags & ARX_LAST)) ||
+	    skb_gro_len(skb) < len + h->pad + ARX_ICRC_LEN ||
+	    !pskb_may_pull(skb, bth + len))
+		return false;
+	udp = (void *)skb->data + bth - sizeof(*udp);
+	return ntohs(udp->len) == sizeof(*udp) + skb_gro_len(skb);
+}
+
+/* Can no other follow it? */
+static bool arx_gro_ends(const struct arx_headers *h)
+{
+	return h->flags & ARX_LAST && !(h->flags & ARX_FIRST);
+}
+
+/* Payload of a packet that takes @len bytes from BTH to ICRC. */
+static int arx_gro_payload(const struct arx_headers *h, int len)
+{
+	return len - arx_headers_len(h) - h->pad - ARX_ICRC_LEN;
+}
+
+/* Headers of the last packet of @p. */
+static bool arx_gro_last(const struct sk_buff *p, int bth,
+			 struct arx_headers *h)
+{
+	const struct sk_buff *last = NAPI_GRO_CB(p)->last;
+
+	return arx_bth_read(h, last->data + (last == p ? bth : 0)) > 0;
+}
+
+/*
+ * May @skb follow @last in @p by its place in a message and its length? This
+ * must be such that arx_gso_split() could find the packets in a linear buffer.
+ */
+static bool arx_gro_continues(const struct sk_buff *p,
+			      const struct arx_headers *last,
+			      const struct sk_buff *skb,
+			      const struct arx_headers *h)
+{
+	int payload = arx_gro_payload(h, skb_gro_len(skb));
+	int full = skb_shinfo(p)->gso_size - ARX_BTH_LEN - ARX_ICRC_LEN;
+
+	if (arx_gro_whole(last))
+		return arx_gro_whole(h) &&
+		       skb_gro_len(skb) == skb_shinfo(p)->gso_size;
+
+	if (NAPI_GRO_CB(p)->count == 1)
+		full = arx_gro_payload(last, skb_shinfo(p)->gso_size);
+	return !(last->flags & ARX_LAST) && !(h->flags & ARX_FIRST) &&
+	       (h->flags & ARX_LAST ? payload <= full : payload == full);
+}
+
+static bool arx_gro_follows(const struct sk_buff *p,
+			    const struct arx_headers *last,
+			    const struct sk_buff *skb,
+			    const struct arx_headers *h)
+{
+	return h->service == last->service && h->op == last->op &&
+	       h->qpn == last->qpn && h->pkey == last->pkey &&
+	       h->psn == arx_psn_add(last->psn, 1) &&
+	       arx_gro_continues(p, last, skb, h) &&
+	       p->len + skb_gro_len(skb) < 65536 &&
+	       arx_gro_ip(p)->version == arx_gro_ip(skb)->version &&
+	       *(__be16 *)arx_gro_ip(p) == *(__be16 *)arx_gro_ip(skb);
+}
+
+static bool arx_gro_icrc_fits(struct sk_buff *skb, int bth)
+{
+	int ip_len = arx_gro_ip_len(skb, bth);
+	__le32 icrc;
+
+	if (ip_len != (arx_gro_ip(skb)->version == 4 ?
+		       sizeof(struct iphdr) : sizeof(struct ipv6hdr)))
+		return false;
+	skb_set_network_header(skb, NAPI_GRO_CB(skb)->network_offset);
+	skb_set_transport_header(skb, bth - (int)sizeof(struct udphdr));
+	return !skb_copy_bits(skb, skb->len - sizeof(icrc), &icrc,
+			      sizeof(icrc)) && icrc == arx_icrc(skb);
+}
+
+static void arx_gro_chain(struct sk_buff *p, struct sk_buff *skb, int bth)
+{
+	struct sk_buff *last = NAPI_GRO_CB(p)->last;
+
+	/* An owner's account ends here: @p grows beyond what it was charged. */
+	skb_orphan(p);
+	skb_orphan(skb);
+
+	skb_pull(skb, bth);
+	if (last == p)
+		skb_shinfo(p)->frag_list = skb;
+	else
+		last->next = skb;
+	NAPI_GRO_CB(p)->last = skb;
+	NAPI_GRO_CB(p)->count++;
+	p->len += skb->len;
+	p->data_len += skb->len;
+	p->truesize += skb->truesize;
+	skb_shinfo(p)->flags |= skb_shinfo(skb)->flags & SKBFL_SHARED_FRAG;
+	NAPI_GRO_CB(skb)->same_flow = 1;
+}
+
+/* Add @skb to @p; false if one of them is not what it seems. */
+static bool arx_gro_merge(struct sk_buff *p, const struct arx_headers *last,
+			  struct sk_buff *skb, int bth)
+{
+	struct skb_shared_info *info = skb_shinfo(p);
+	bool pair = NAPI_GRO_CB(p)->count == 1;
+
+	if ((pair && !arx_gro_icrc_fits(p, bth)) ||
+	    !arx_gro_icrc_fits(skb, bth))
+		return false;
+	if (pair && !arx_gro_whole(last))
+		info->gso_size = arx_gro_payload(last, info->gso_size) +
+				 ARX_BTH_LEN + ARX_ICRC_LEN;
+	arx_gro_chain(p, skb, bth);
+	return true;
+}
+
+/**
+ * arx_gro_receive - a packet for the UDP port came from a NIC
+ * @sk: the namespace's socket
+ * @head: packets that are being held
+ * @skb: the packet; its BTH is at its GRO offset
+ *
+ * Context: softirq, RCU read side.
+ * Return: a held packet to let go before @skb, or NULL.
+ */
+struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
+				struct sk_buff *skb)
+{
+	int bth = skb_gro_offset(skb);
+	struct arx_headers h, last;
+	struct sk_buff *p;
+	struct sk_buff *pp = NULL;
+	bool part;
+
+	part = arx_gso_usable() && arx_gro_parse(skb, bth, &h);
+	list_for_each_entry(p, head, list) {
+		if (!NAPI_GRO_CB(p)->same_flow)
+			continue;
+		if (part && arx_gro_last(p, bth, &last) &&
+		    arx_gro_follows(p, &last, skb, &h) &&
+		    arx_gro_merge(p, &last, skb, bth))
+			return arx_gro_ends(&h) ? p : NULL;
+		/* What does not follow must not overtake either. */
+		pp = p;
+		break;
+	}
+
+	/* Hold what others may follow. */
+	if (!part || arx_gro_ends(&h) ||
+	    !arx_gro_wanted(skb, sock_net(sk), &h))
+		NAPI_GRO_CB(skb)->flush = 1;
+	return pp;
+}
+
+/**
+ * arx_gro_complete - packets held together are let go
+ * @sk: the namespace's socket
+ * @skb: the first of several
+ * @nhoff: unused: where its BTH is
+ *
+ * Context: softirq, RCU read side.
+ * Return: 0.
+ */
+int arx_gro_complete(struct sock *sk, struct sk_buff *skb, int nhoff)
+{
+	arx_gso_mark_checked(skb, NAPI_GRO_CB(skb)->count);
+	return 0;
+}

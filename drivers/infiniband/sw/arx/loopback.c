@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * From QP to QP on one host and network namespace: the peer's responder (or
+ * completer) reads the payload where it lies and copies it once, without
+ * headers, packets or an ICRC. It checks a run here exactly as one from the
+ * wire, so that both behave alike.
+ */
+
+#include "net.h"
+#include "qp.h"
+#include "tx.h"
+
+static bool arx_loopback_connected(const struct arx_qp *qp,
+				   const struct arx_av *av,
+				   const struct arx_qp *peer)
+{
+	const struct arx_av *back = rcu_dereference(peer->av);
+
+	return back && READ_ONCE(peer->attr.dest_qp_num) == qp->qpn &&
+	       ipv6_addr_equal(&back->daddr, &av->saddr) &&
+	       ipv6_addr_equal(&back->saddr, &av->daddr);
+}
+
+/* The QP that a packet to @qpn would reach, if it needs no wire. */
+static struct arx_qp *arx_loopback_peer(const struct arx_qp *qp,
+					const struct arx_av *av, u32 qpn)
+{
+	struct arx_dev *dev = arx_qp_dev(qp);
+	struct arx_dev *peer_dev;
+	struct arx_qp *peer;
+
+	if (qp->service == ARX_SERVICE_UD)
+		return NULL;
+
+	peer = arx_ids_find(&arx_qps, qpn);
+	if (!peer || peer->service != qp->service)
+		return NULL;
+
+	peer_dev = arx_qp_dev(peer);
+	if (!READ_ONCE(dev->port_active) || !READ_ONCE(peer_dev->port_active) ||
+	    !net_eq(dev_net(dev->netdev), dev_net(peer_dev->netdev)))
+		return NULL;
+
+	return arx_loopback_connected(qp, av, peer) ? peer : NULL;
+}
+
+static int arx_loopback_deliver(struct arx_qp *peer, struct arx_run *run)
+{
+	/* What is longer than the receiver's path MTU must not get through. */
+	run->mtu = READ_ONCE(peer->mtu);
+	switch (run->h.op) {
+	case ARX_OP_READ_RESPONSE:
+	case ARX_OP_ACK:
+	case ARX_OP_ATOMIC_ACK:
+		/* Its requester may be the caller's caller: only schedule. */
+		if (arx_completer_rx(peer, run))
+			arx_qp_schedule(peer);
+		return 0;
+	default:
+		return arx_responder_rx(peer, run);
+	}
+}
+
+/**
+ * arx_send_run - hand a run over, to the wire or to a QP on this host
+ * @qp: the sender
+ * @av: where to
+ * @run: what; its payload iterator is used up
+ * @batch: of the stage that sends, which calls arx_tx_flush() at its end
+ *
+ * Context: bottom halves off; the lock of the stage that sends is held.
+ * Return: 0; -EAGAIN, nothing was sent and the QP will be scheduled when there
+ * is room; -EFAULT, the payload cannot be read; another error: lost on the way,
+ * as any packet may be.
+ */
+int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
+		 struct arx_tx_batch *batch)
+{
+	struct arx_qp *peer = arx_loopback_peer(qp, av, run->h.qpn);
+
+	if (!peer) {
+		/* Made for a peer that has gone since: lost with it. */
+		if (run->len > ARX_TX_RUN_MAX)
+			return -EHOSTUNREACH;
+		return arx_tx_run(qp, av, run, batch);
+	}
+
+	arx_count(arx_qp_dev(qp), LOOPBACK_RUNS);
+	arx_count_add(arx_qp_dev(qp), LOOPBACK_BYTES, run->len);
+	return arx_loopback_deliver(peer, run);
+}
+
+/**
+ * arx_send_max - the most payload one run to a peer should carry
+ * @qp: the sender
+ * @av: where to
+ * @qpn: peer's QPN
+ * @batch: that it may join
+ *
+ * Context: RCU read side.
+ * Return: bytes; whole packets of the path MTU.
+ */
+u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
+		 const struct arx_tx_batch *batch)
+{
+	if (arx_loopback_peer(qp, av, qpn))
+		return rounddown(ARX_LOOPBACK_RUN_MAX, qp->mtu);
+	return arx_tx_max(batch, qp->mtu);
+}

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The module, links ("rdma link add NAME type arx netdev DEV"), and the device
+ * that a link makes: its attributes, its port, its end.
+ *
+ * A device lives from newlink to arx_dealloc_driver(). It ends by "rdma link
+ * del", or when its netdev does. Each device holds the module, so that rmmod
+ * says that it is in use while there is a link, instead of waiting.
+ */
+
+#include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/if_arp.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_netlink.h>
+
+#include "arx.h"
+#include "compat.h"
+#include "crc.h"
+#include "cq.h"
+#include "doorbell.h"
+#include "gids.h"
+#include "mcast.h"
+#include "mr.h"
+#include "net.h"
+#include "qp.h"
+#include "recvq.h"
+#include "uctx.h"
+
+MODULE_AUTHOR("The arx developers");
+MODULE_DESCRIPTION("RDMA over any Ethernet device (RoCEv2)");
+MODULE_LICENSE("Dual BSD/GPL");
+
+/* Bits of a number: rkeys have eight more, QPNs are 24 bits wide (9.2.3). */
+#define ARX_ID_BITS	24
+
+/* How many of each: far enough below 1 << ARX_ID_BITS to find free ones. */
+#define ARX_MAX_OBJECTS	BIT(20)
+
+#define ARX_GID_TABLE_LEN	1024
+
+/* Nobody's OUI, as no vendor stands behind a driver for any netdev. */
+#define ARX_VENDOR_ID	0xffffff
+
+/* One link is made at a time, so that a netdev gets one device. */
+static DEFINE_MUTEX(arx_link_mutex);
+
+static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
+			    struct ib_udata *udata)
+{
+	if (udata && (udata->inlen || udata->outlen))
+		return -EINVAL;
+
+	*attr = (struct ib_device_attr) {
+		.sys_image_guid = ib->node_guid,
+		.max_mr_size = U64_MAX,
+		.page_size_cap = PAGE_MASK,
+		.vendor_id = ARX_VENDOR_ID,
+		.max_qp = ARX_MAX_OBJECTS,
+		.max_qp_wr = ARX_MAX_QP_WR,
+		.device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+				    IB_DEVICE_PORT_ACTIVE_EVENT |
+				    IB_DEVICE_SYS_IMAGE_GUID |
+				    IB_DEVICE_RC_RNR_NAK_GEN |
+				    IB_DEVICE_SRQ_RESIZE |
+				    IB_DEVICE_MEM_MGT_EXTENSIONS,
+		.kernel_cap_flags = IBK_ALLOW_USER_UNREG,
+		.max_send_sge = ARX_MAX_SGE,
+		.max_recv_sge = ARX_MAX_SGE,
+		.max_sge_rd = ARX_MAX_SGE,
+		.max_cq = ARX_MAX_OBJECTS,
+		.max_cqe = ARX_MAX_CQE,
+		.max_mr = ARX_MAX_OBJECTS,
+		.max_pd = ARX_MAX_OBJECTS,
+		.max_qp_rd_atom = ARX_MAX_RD_ATOMIC,
+		.max_res_rd_atom = ARX_MAX_RD_ATOMIC * ARX_MAX_OBJECTS,
+		.max_qp_init_rd_atom = ARX_MAX_RD_ATOMIC,
+		.atomic_cap = IB_ATOMIC_GLOB,
+		.max_mcast_grp = ARX_MAX_MCAST_GROUPS,
+		.max_mcast_qp_attach = ARX_MAX_MCAST_MEMBERS,
+		.max_total_mcast_qp_attach = ARX_MAX_MCAST_GROUPS *
+					     ARX_MAX_MCAST_MEMBERS,
+		.max_ah = ARX_MAX_OBJECTS,
+		.max_srq = ARX_MAX_OBJECTS,
+		.max_srq_wr = ARX_MAX_QP_WR,
+		.max_srq_sge = ARX_MAX_SGE,
+		.max_fast_reg_page_list_len = ARX_MAX_FAST_REG_PAGES,
+		.max_pkeys = 1,
+		/* 4.096 us << 15: the peer's softirq may be held up. */
+		.local_ca_ack_delay = 15,
+		/* Completions carry nanoseconds. */
+		.timestamp_mask = U64_MAX,
+		.hca_core_clock = NSEC_PER_MSEC,
+	};
+	return 0;
+}
+
+/**
+ * arx_dev_mtu - the largest path MTU of a device
+ * @dev: device
+ *
+ * Return: bytes of payload in a packet.
+ */
+u32 arx_dev_mtu(const struct arx_dev *dev)
+{
+	enum ib_mtu mtu = iboe_get_mtu(READ_ONCE(dev->netdev->mtu));
+
+	return ib_mtu_enum_to_int(max(mtu, IB_MTU_256));
+}
+
+/* What "rdma link" and applications see as rate: the next one below. */
+static void arx_port_rate(struct arx_dev *dev, struct ib_port_attr *attr)
+{
+	static const struct {
+		u32 mbps;
+		u16 speed;
+		u8 width;
+	} rates[] = {
+		{ 800000, IB_SPEED_XDR,   IB_WIDTH_4X },
+		{ 400000, IB_SPEED_NDR,   IB_WIDTH_4X },
+		{ 200000, IB_SPEED_HDR,   IB_WIDTH_4X },
+		{ 100000, IB_SPEED_EDR,   IB_WIDTH_4X },
+		{  50000, IB_SPEED_HDR,   IB_WIDTH_1X },
+		{  40000, IB_SPEED_FDR10, IB_WIDTH_4X },
+		{  25000, IB_SPEED_EDR,   IB_WIDTH_1X },
+		{  10000, IB_SPEED_FDR10, IB_WIDTH_1X },
+		{      0, IB_SPEED_SDR,   IB_WIDTH_1X },
+	};
+	struct ethtool_link_ksettings link = {};
+	int i = 0;
+
+	rtnl_lock();
+	if (dev->netdev->reg_state != NETREG_REGISTERED ||
+	    __ethtool_get_link_ksettings(dev->netdev, &link) ||
+	    link.base.speed == (u32)SPEED_UNKNOWN)
+		link.base.speed = 0;
+	rtnl_unlock();
+
+	while (link.base.speed < rates[i].mbps)
+		i++;
+	attr->active_speed = rates[i].speed;
+	attr->active_width = rates[i].width;
+}
+
+static u8 arx_port_phys_state(const struct arx_dev *dev)
+{
+	if (READ_ONCE(dev->port_active))
+		return IB_PORT_PHYS_STATE_LINK_UP;
+	return netif_running(dev->netdev) ? IB_PORT_PHYS_STATE_POLLING :
+					    IB_PORT_PHYS_STATE_DISABLED;
+}
+
+/* The core has zeroed @attr. */
+static int arx_query_port(struct ib_device *ib, u32 port,
+			  struct ib_port_attr *attr)
+{
+	struct arx_dev *dev = to_arx_dev(ib);
+	u32 mtu = arx_dev_mtu(dev);
+
+	attr->state = READ_ONCE(dev->port_active) ? IB_PORT_ACTIVE :
+						    IB_PORT_DOWN;
+	attr->phys_state = arx_port_phys_state(dev);
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = ib_mtu_int_to_enum(mtu);
+	attr->phys_mtu = mtu;
+	attr->gid_tbl_len = ARX_GID_TABLE_LEN;
+	attr->ip_gids = true;
+	attr->port_cap_flags = IB_PORT_CM_SUP;
+	attr->max_msg_sz = ARX_MAX_MSG;
+	attr->pkey_tbl_len = 1;
+	attr->max_vl_num = 1;
+	arx_port_rate(dev, attr);
+	return 0;
+}
+
+static int arx_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = ARX_PKEY;
+	return 0;
+}
+
+static int arx_get_port_immutable(struct ib_device *ib, u32 port,
+				  struct ib_port_immutable *immutable)
+{
+	immutable->gid_tbl_len = ARX_GID_TABLE_LEN;
+	immutable->pkey_tbl_len = 1;
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+static enum rdma_link_layer arx_get_link_layer(struct ib_device *ib, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+static int arx_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static int arx_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+/*
+ * The end of a device, also of one that was never registered. No object of it
+ * is left and no verb is under way. The module may be unloaded from here on,
+ * but not before this has returned: ib_unregister_driver() waits for that.
+ */
+static void arx_dealloc_driver(struct ib_device *ib)
+{
+	struct arx_dev *dev = to_arx_dev(ib);
+
+	arx_gids_exit_dev(dev);
+	arx_net_detach(dev);
+	arx_ids_destroy(&dev->mrs);
+	arx_ids_destroy(&dev->ahs);
+	arx_ids_destroy(&dev->srqs);
+	free_percpu(dev->stats);
+	netdev_put(dev->netdev, &dev->netdev_tracker);
+	module_put(THIS_MODULE);
+}
+
+static const struct ib_device_ops arx_dev_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = (enum rdma_driver_id)ARX_DRIVER_ID,
+	.uverbs_abi_ver = ARX_ABI_VERSION,
+
+	.post_send = arx_post_send,
+	.post_recv = arx_post_recv,
+	.poll_cq = arx_poll_cq,
+	.req_notify_cq = arx_req_notify_cq,
+	.post_srq_recv = arx_post_srq_recv,
+
+	.query_device = arx_query_device,
+	.query_port = arx_query_port,
+	.query_pkey = arx_query_pkey,
+	.get_port_immutable = arx_get_port_immutable,
+	.get_link_layer = arx_get_link_layer,
+	.dealloc_driver = arx_dealloc_driver,
+	.alloc_hw_port_stats = arx_alloc_hw_port_stats,
+	.get_hw_stats = arx_get_hw_stats,
+
+	.alloc_ucontext = arx_alloc_ucontext,
+	.dealloc_ucontext = arx_dealloc_ucontext,
+	.disassociate_ucontext = arx_disassociate_ucontext,
+	.mmap = arx_mmap,
+	.mmap_free = arx_mmap_free,
+	.alloc_pd = arx_alloc_pd,
+	.dealloc_pd = arx_dealloc_pd,
+	.create_ah = arx_create_ah,
+	.create_user_ah = arx_create_user_ah,
+	.query_ah = arx_query_ah,
+	.destroy_ah = arx_destroy_ah,
+	.create_srq = arx_create_srq,
+	.modify_srq = arx_modify_srq,
+	.query_srq = arx_query_srq,
+	.destroy_srq = arx_destroy_srq,
+	.create_qp = arx_create_qp,
+	.modify_qp = arx_modify_qp,
+	.query_qp = arx_query_qp,
+	.destroy_qp = arx_destroy_qp,
+	.create_cq = arx_create_cq,
+	.destroy_cq = arx_destroy_cq,
+	ARX_RESIZE_CQ_OP,
+	.get_dma_mr = arx_get_dma_mr,
+	.reg_user_mr = arx_reg_user_mr_op,
+	.rereg_user_mr = arx_rereg_user_mr,
+	.dereg_mr = arx_dereg_mr,
+	.alloc_mr = arx_alloc_mr,
+	.map_mr_sg = arx_map_mr_sg,
+	.attach_mcast = arx_attach_mcast,
+	.detach_mcast = arx_detach_mcast,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, arx_ah, ib),
+	INIT_RDMA_OBJ_SIZE(ib_cq, arx_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_pd, arx_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, arx_qp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, arx_srq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, arx_ucontext, ib),
+};
+
+/* Follow the netdev. RTNL is held. Returns true if something changed. */
+static bool arx_port_follow(struct arx_dev *dev)
+{
+	bool active = netif_running(dev->netdev) &&
+		      netif_carrier_ok(dev->netdev);
+	bool changed = active != dev->port_active;
+
+	ASSERT_RTNL();
+	WRITE_ONCE(dev->port_active, active);
+	return changed;
+}
+
+/* A netdev without an address of its own (lo) gets one for this purpose. */
+static void arx_dev_guid(struct arx_dev *dev)
+{
+	u8 mac[ETH_ALEN];
+
+	ether_addr_copy(mac, dev->netdev->dev_addr);
+	if (is_zero_ether_addr(mac))
+		eth_random_addr(mac);
+	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, mac);
+}
+
+static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
+{
+	struct ib_device *ib = &dev->ib;
+
+	/* First, so that ib_dealloc_device() undoes what follows. */
+	ib_set_device_ops(ib, &arx_dev_ops);
+	dev->netdev = netdev;
+	netdev_hold(netdev, &dev->netdev_tracker, GFP_KERNEL);
+	arx_gids_init_dev(dev);
+
+	ib->node_type = RDMA_NODE_IB_CA;
+	ib->phys_port_cnt = 1;
+	ib->num_comp_vectors = num_online_cpus();
+	ib->driver_def = arx_doorbell_defs;
+	strscpy(ib->node_desc, "arx", IB_DEVICE_NODE_DESC_MAX);
+	arx_dev_guid(dev);
+
+	INIT_LIST_HEAD(&dev->link);
+	arx_ids_init(&dev->mrs, ARX_ID_BITS);
+	arx_ids_init(&dev->ahs, ARX_ID_BITS);
+	arx_ids_init(&dev->srqs, ARX_ID_BITS);
+	arx_mcast_init(dev);
+}
+
+/* The netdev's sockets and state; fails if it is on its way out. */
+static int arx_dev_attach(struct arx_dev *dev)
+{
+	int err = -ENODEV;
+
+	rtnl_lock();
+	if (dev->netdev->reg_state == NETREG_REGISTERED)
+		err = arx_net_attach(dev);
+	if (!err)
+		arx_port_follow(dev);
+	rtnl_unlock();
+	return err;
+}
+
+static struct arx_dev *arx_dev_create(struct net_device *netdev)
+{
+	struct arx_dev *dev;
+	int err;
+
+	if (!try_module_get(THIS_MODULE))
+		return ERR_PTR(-ENODEV);
+	dev = arx_alloc_dev(dev_net(netdev));
+	if (!dev) {
+		module_put(THIS_MODULE);
+		return ERR_PTR(-ENOMEM);
+	}
+	arx_dev_init(dev, netdev);
+
+	dev->stats = alloc_percpu(struct arx_stats);
+	err = dev->stats ? arx_dev_attach(dev) : -ENOMEM;
+	if (!err)
+		err = ib_device_set_netdev(&dev->ib, netdev, ARX_PORT);
+	if (err) {
+		ib_dealloc_device(&dev->ib);
+		return ERR_PTR(err);
+	}
+	return dev;
+}
+
+/*
+ * The netdev may have been unregistered, or have moved to another network
+ * namespace, after arx_dev_attach() but before arx_netdev_event() could find
+ * the device. Then the device must go.
+ */
+static int arx_link_confirm(struct net_device *netdev, struct net *net)
+{
+	struct ib_device *ib;
+	bool gone;
+
+	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
+	if (!ib)
+		return -ENODEV;
+
+	rtnl_lock();
+	gone = netdev->reg_state != NETREG_REGISTERED ||
+	       !net_eq(dev_net(netdev), net);
+	rtnl_unlock();
+	if (gone) {
+		ib_unregister_device_and_put(ib);
+		return -ENODEV;
+	}
+	ib_device_put(ib);
+	return 0;
+}
+
+static int arx_link_create(const char *name, struct net_device *netdev)
+{
+	struct ib_device *ib;
+	struct arx_dev *dev;
+	struct net *net;
+	int err;
+
+	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
+	if (ib) {
+		ib_device_put(ib);
+		return -EEXIST;
+	}
+
+	dev = arx_dev_create(netdev);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+
+	net = dev->ns->net;
+	err = ib_register_device(&dev->ib, name, NULL);
+	if (err) {
+		ib_dealloc_device(&dev->ib);
+		return err;
+	}
+	/* @dev may be gone already. */
+	return arx_link_confirm(netdev, net);
+}
+
+static int arx_newlink(const char *name, struct net_device *netdev)
+{
+	int err;
+
+	if (netdev->type != ARPHRD_ETHER && netdev->type != ARPHRD_LOOPBACK)
+		return -EOPNOTSUPP;
+
+	mutex_lock(&arx_link_mutex);
+	err = arx_link_create(name, netdev);
+	mutex_unlock(&arx_link_mutex);
+	return err;
+}
+
+static struct rdma_link_ops arx_link_ops = {
+	.type = "arx",
+	.newlink = arx_newlink,
+};
+
+/*
+ * The netdev leaves its network namespace, for another or for good. In the
+ * latter case it waits for the device to go, outside of RTNL.
+ */
+static void arx_netdev_leaves(struct arx_dev *dev)
+{
+	arx_net_detach(dev);
+	if (dev->netdev->reg_state != NETREG_REGISTERED)
+		ib_unregister_device_queued(&dev->ib);
+}
+
+/* The netdev has come to another network namespace. */
+static void arx_netdev_arrives(struct arx_dev *dev)
+{
+	int err;
+
+	if (dev->ns)
+		return;
+	err = arx_net_attach(dev);
+	if (err)
+		ibdev_err(&dev->ib, "no sockets in the new namespace: %d\n",
+			  err);
+}
+
+static int arx_netdev_event(struct notifier_block *nb, unsigned long event,
+			    void *info)
+{
+	struct net_device *netdev = netdev_notifier_info_to_dev(info);
+	struct ib_device *ib;
+	struct arx_dev *dev;
+
+	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
+	if (!ib)
+		return NOTIFY_DONE;
+	dev = to_arx_dev(ib);
+
+	switch (event) {
+	case NETDEV_UNREGISTER:
+		arx_netdev_leaves(dev);
+		break;
+	case NETDEV_REGISTER:
+		arx_netdev_arrives(dev);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		arx_port_event(ib, netdev, arx_port_follow(dev),
+			       dev->port_active);
+		break;
+	}
+
+	ib_device_put(ib);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block arx_netdev_notifier = {
+	.notifier_call = arx_netdev_event,
+};
+
+static int __init arx_init(void)
+{
+	int err;
+
+	arx_ids_init(&arx_qps, ARX_ID_BITS);
+	arx_crc_init();
+	err = arx_net_init();
+	if (err)
+		return err;
+	err = register_netdevice_notifier(&arx_netdev_notifier);
+	if (err)
+		goto exit_net;
+	arx_gids_init();
+	rdma_link_register(&arx_link_ops);
+	return 0;
+
+exit_net:
+	arx_net_exit();
+	return err;
+}
+
+/* No device is left; one may still be on its way out of its last function. */
+static void __exit arx_exit(void)
+{
+	rdma_link_unregister(&arx_link_ops);
+	arx_gids_exit();
+	unregister_netdevice_notifier(&arx_netdev_notifier);
+	ib_unregister_driver(ARX_DRIVER_ID);
+	arx_net_exit();
+	arx_ids_destroy(&arx_qps);
+	rcu_barrier();
+}
+
+module_init(arx_init);
+module_exit(arx_exit);
+
+MODULE_ALIAS_RDMA_LINK("arx");

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory regions: registration, look-up by key, bounds, atomics. Knows no QP.
+ *
+ * The device has no DMA: a "DMA address" of the core is a kernel address, and
+ * every page here is in the direct map. A region is an array of blocks of one
+ * size, as large as its memory allows, and an access is arithmetic on it.
+ */
+
+#include <linux/overflow.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <rdma/iter.h>
+
+#include "compat.h"
+#include "mr.h"
+
+/* What a user may ask of a region. Hints are taken, and change nothing. */
+#define ARX_MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
+			 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB |	   \
+			 IB_ACCESS_OPTIONAL)
+
+#define ARX_MR_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+			 IB_ACCESS_REMOTE_ATOMIC)
+
+static bool arx_mr_is_dma(const struct arx_mr *mr)
+{
+	return mr->ib.type == IB_MR_TYPE_DMA;
+}
+
+/* For fast registration: the only kind that a request can invalidate. */
+static bool arx_mr_is_fast(const struct arx_mr *mr)
+{
+	return mr->ib.type == IB_MR_TYPE_MEM_REG;
+}
+
+/**
+ * arx_mr_find - the region of a key, if it allows the access
+ * @dev: device of the key
+ * @pd: protection domain of the QP
+ * @key: lkey or rkey, any value
+ * @access: enum ib_access_flags, all of which are needed
+ * @iova: first byte
+ * @length: bytes; if 0, @iova may be anything (9.3.3.3.1)
+ *
+ * Context: RCU read side; the region is valid to its end.
+ * Return: the region, or NULL.
+ */
+struct arx_mr *arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
+			   int access, u64 iova, u64 length)
+{
+	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+
+	/* Pairs with the release in arx_mr_fast_reg(). */
+	if (!mr || smp_load_acquire(&mr->state) != ARX_MR_VALID)
+		return NULL;
+	if (READ_ONCE(mr->key) != key || READ_ONCE(mr->ib.pd) != pd)
+		return NULL;
+	if (access & ~READ_ONCE(mr->access))
+		return NULL;
+	if (length && (iova < mr->iova || length > mr->length ||
+		       iova - mr->iova > mr->length - length))
+		return NULL;
+	return mr;
+}
+
+/**
+ * arx_mr_begin_write - a peer's request is about to write
+ * @mr: from arx_mr_find() with a right for peers
+ *
+ * Once an invalidation is complete its consumer uses the memory for something
+ * else, and a request that found the region just before must not write there.
+ * It counts itself, then looks at the state; the invalidation changes the
+ * state, then waits for the count: one of the two sees the other. Other regions
+ * end by deregistration only, which waits for a grace period.
+ *
+ * Context: RCU read side, bottom halves off until arx_mr_end_write().
+ * Return: false if the region has been invalidated meanwhile.
+ */
+bool arx_mr_begin_write(struct arx_mr *mr)
+{
+	if (!arx_mr_is_fast(mr))
+		return true;
+	atomic_inc(&mr->writers);
+	smp_mb__after_atomic();	/* pairs with arx_mr_invalidate() */
+	if (READ_ONCE(mr->state) == ARX_MR_VALID)
+		return true;
+	atomic_dec(&mr->writers);
+	return false;
+}
+
+/**
+ * arx_mr_end_write - undo arx_mr_begin_write()
+ * @mr: region
+ */
+void arx_mr_end_write(struct arx_mr *mr)
+{
+	if (arx_mr_is_fast(mr))
+		atomic_dec_return_release(&mr->writers);
+}
+
+/*
+ * A kernel address. A region that peers may use takes their word for it, so
+ * that word must name memory.
+ */
+static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, size_t *len)
+{
+	void *at = ib_virt_dma_to_ptr(addr);
+
+	if (!(mr->access & ARX_MR_REMOTE))
+		return at;
+	*len = min_t(size_t, *len, PAGE_SIZE - offset_in_page(at));
+	return virt_addr_valid(at) ? at : NULL;
+}
+
+/**
+ * arx_mr_at - where a byte of a region is
+ * @mr: from arx_mr_find()
+ * @iova: the byte, in bounds
+ * @len: bytes wanted, not 0 and in bounds; receives how many follow each other
+ *
+ * Context: RCU read side, the one of arx_mr_find().
+ * Return: address, or NULL if there is no memory.
+ */
+void *arx_mr_at(const struct arx_mr *mr, u64 iova, size_t *len)
+{
+	u64 offset = iova - mr->iova + mr->offset;
+	size_t block_size = BIT(mr->block_shift);
+	size_t n, have;
+
+	if (arx_mr_is_dma(mr))
+		return arx_mr_at_dma(mr, iova, len);
+
+	n = offset >> mr->block_shift;
+	if (n >= mr->nblocks)
+		return NULL;
+
+	/* Blocks that follow each other are one. */
+	offset &= block_size - 1;
+	have = block_size - offset;
+	while (have < *len && n + 1 < mr->nblocks &&
+	       mr->blocks[n + 1] == mr->blocks[n] + block_size) {
+		have += block_size;
+		n++;
+	}
+	*len = min(*len, have);
+	/* The first of them, counted back from the last. */
+	return mr->blocks[n] + block_size - have;
+}
+
+/**
+ * arx_mr_invalidate - take a region's key back
+ * @dev: device of the key
+ * @pd: protection domain of the QP
+ * @key: of a fast registration region; no other can be invalidated
+ *
+ * Invalid already is fine. No peer's request writes to the region any more when
+ * this returns; one that is copying on another CPU, for the length of a run at
+ * most, is waited for.
+ *
+ * Context: RCU read side; not between arx_mr_begin_write() and its end.
+ * Return: 0, or -EINVAL if the key names no such region.
+ */
+int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
+{
+	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+
+	if (!mr || !arx_mr_is_fast(mr) || READ_ONCE(mr->key) != key ||
+	    READ_ONCE(mr->ib.pd) != pd)
+		return -EINVAL;
+	WRITE_ONCE(mr->state, ARX_MR_FREE);
+	smp_mb();	/* pairs with arx_mr_begin_write() */
+	while (atomic_read_acquire(&mr->writers))
+		cpu_relax();
+	return 0;
+}
+
+/**
+ * arx_mr_fast_reg - give a region the memory that was mapped to it
+ * @mr: from arx_alloc_mr(), after arx_map_mr_sg()
+ * @pd: protection domain of the QP
+ * @key: to be valid from now on; its upper bits are the region's own
+ * @access: enum ib_access_flags
+ *
+ * Context: RCU read side; the consumer does nothing with @mr meanwhile.
+ * Return: 0, or -EINVAL if the region is another's, in use or has no such key.
+ */
+int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access)
+{
+	if (!arx_mr_is_fast(mr) || mr->ib.pd != pd || key >> 8 != mr->id ||
+	    READ_ONCE(mr->state) != ARX_MR_FREE || access & ~ARX_MR_ACCESS)
+		return -EINVAL;
+
+	/* The consumer may have renamed the first byte since it was mapped. */
+	mr->iova = mr->ib.iova;
+	mr->length = mr->ib.length;
+	mr->access = access;
+	mr->key = key;
+	/* Pairs with arx_mr_find(): a region that is valid is whole. */
+	smp_store_release(&mr->state, ARX_MR_VALID);
+	return 0;
+}
+
+/**
+ * arx_mr_atomic - compare and swap, or fetch and add, of eight bytes
+ * @at: where
+ * @compare: which of the two
+ * @compare_add: value to compare with, or to add
+ * @swap: value to store if the comparison holds
+ * @orig: receives the value before
+ *
+ * The word itself is worked on, so it is atomic against this host's CPUs, too.
+ *
+ * Return: 0, or -EINVAL if @at is not aligned.
+ */
+int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig)
+{
+	if (!IS_ALIGNED((uintptr_t)at, sizeof(u64)))
+		return -EINVAL;
+
+	if (compare)
+		*orig = cmpxchg64((u64 *)at, compare_add, swap);
+	else
+		*orig = atomic64_fetch_add(compare_add, (atomic64_t *)at);
+	return 0;
+}
+
+static struct arx_mr *arx_mr_alloc(struct ib_pd *pd, enum ib_mr_type type,
+				   u32 max_blocks)
+{
+	struct arx_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+
+	if (max_blocks) {
+		mr->blocks = kvmalloc_array(max_blocks, sizeof(*mr->blocks),
+					    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!mr->blocks) {
+			kfree(mr);
+			return ERR_PTR(-ENOMEM);
+		}
+	}
+	mr->max_blocks = max_blocks;
+	mr->ib.device = pd->device;
+	mr->ib.pd = pd;
+	mr->ib.type = type;
+	return mr;
+}
+
+static void arx_mr_free(struct arx_mr *mr)
+{
+	ib_umem_release(mr->umem);
+	kvfree(mr->blocks);
+	kfree(mr);
+}
+
+/* From here on it is found. Only the upper part of a key is drawn with care. */
+static struct ib_mr *arx_mr_publish(struct arx_mr *mr)
+{
+	struct arx_dev *dev = to_arx_dev(mr->ib.device);
+	int err;
+
+	/* The key cannot hold before it is known in full. */
+	err = arx_ids_add(&dev->mrs, mr, &mr->id);
+	if (err) {
+		arx_mr_free(mr);
+		return ERR_PTR(err);
+	}
+	mr->key = mr->id << 8 | get_random_u8();
+	mr->ib.lkey = mr->key;
+	mr->ib.rkey = mr->key;
+	if (arx_mr_is_fast(mr))
+		return &mr->ib;
+	/* Pairs with arx_mr_find(): a region that is valid is whole. */
+	smp_store_release(&mr->state, ARX_MR_VALID);
+	return &mr->ib;
+}
+
+/**
+ * arx_get_dma_mr - verb of kernel consumers: all memory
+ * @pd: of a kernel consumer
+ * @access: enum ib_access_flags
+ *
+ * Return: the region, or -EPERM for an application, -ENOMEM.
+ */
+struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access)
+{
+	struct arx_mr *mr;
+
+	if (pd->uobject)
+		return ERR_PTR(-EPERM);
+
+	mr = arx_mr_alloc(pd, IB_MR_TYPE_DMA, 0);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->access = access;
+	mr->length = U64_MAX;
+	return arx_mr_publish(mr);
+}
+
+/*
+ * Blocks are found by where the memory lies for the user, not by @iova: any
+ * block size then fits any iova.
+ */
+static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
+{
+	unsigned long size;
+	struct ib_block_iter block;
+	struct arx_mr *mr;
+	size_t n;
+
+	size = ib_umem_find_best_pgsz(umem, ULONG_MAX & PAGE_MASK,
+				      umem->address);
+	if (!size)
+		return ERR_PTR(-EINVAL);
+	n = ib_umem_num_dma_blocks(umem, size);
+	if (n > U32_MAX)
+		return ERR_PTR(-ENOMEM);
+
+	mr = arx_mr_alloc(pd, IB_MR_TYPE_USER, n);
+	if (IS_ERR(mr))
+		return mr;
+
+	mr->block_shift = ilog2(size);
+	mr->offset = umem->address & (size - 1);
+	rdma_umem_for_each_dma_block(umem, &block, size) {
+		dma_addr_t addr = rdma_block_iter_dma_address(&block);
+
+		if (mr->nblocks < mr->max_blocks)
+			mr->blocks[mr->nblocks++] = ib_virt_dma_to_ptr(addr);
+	}
+	return mr;
+}
+
+/* A region without a byte pins nothing, and its key is good for nothing. */
+static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
+				     int access)
+{
+	struct ib_umem *umem;
+	struct arx_mr *mr;
+
+	if (!length)
+		return arx_mr_alloc(pd, IB_MR_TYPE_USER, 0);
+
+	umem = ib_umem_get_va(pd->device, start, length, access);
+	if (IS_ERR(umem))
+		return ERR_CAST(umem);
+
+	mr = arx_mr_of_umem(pd, umem);
+	if (IS_ERR(mr))
+		ib_umem_release(umem);
+	else
+		mr->umem = umem;
+	return mr;
+}
+
+/**
+ * arx_reg_user_mr - verb: an application's memory, pinned
+ * @pd: protection domain
+ * @start: address in the process
+ * @length: bytes, any number
+ * @iova: what users of the key are to call the first byte
+ * @access: enum ib_access_flags
+ * @udata: of the application
+ *
+ * Context: may sleep.
+ * Return: the region, -EINVAL if the addresses wrap around, -EOPNOTSUPP for
+ * access that arx does not have, or what pinning says.
+ */
+struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+			      int access, struct ib_udata *udata)
+{
+	struct arx_mr *mr;
+	u64 end;
+
+	if (access & ~ARX_MR_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (check_add_overflow(iova, length, &end) ||
+	    overflows_type(start, unsigned long) ||
+	    overflows_type(length, size_t))
+		return ERR_PTR(-EINVAL);
+
+	mr = arx_mr_of_user(pd, start, length, access);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->access = access;
+	mr->iova = iova;
+	mr->length = length;
+	mr->ib.iova = iova;
+	mr->ib.length = length;
+	return arx_mr_publish(mr);
+}
+
+/* Can @mr get @access without another look at the process's memory? */
+static bool arx_mr_pinned_for(const struct arx_mr *mr, int access)
+{
+	return !mr->umem || mr->umem->writable || !ib_access_writable(access);
+}
+
+/**
+ * arx_rereg_user_mr - verb: change an application's region
+ * @ib: region
+ * @flags: enum ib_mr_rereg_flags: what is to change
+ * @start: new address in the process
+ * @length: new length
+ * @iova: new address for users
+ * @access: new access
+ * @pd: the PD it is to have, new or old
+ * @udata: of the application
+ *
+ * Return: NULL if @ib has been changed, a new region with a new key to take its
+ * place, or as arx_reg_user_mr().
+ */
+struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
+				u64 length, u64 iova, int access,
+				struct ib_pd *pd, struct ib_udata *udata)
+{
+	struct arx_mr *mr = to_arx_mr(ib);
+
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (access & ~ARX_MR_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+
+	if (flags & IB_MR_REREG_TRANS)
+		return arx_reg_user_mr(pd, start, length, iova, access, udata);
+	if (!arx_mr_pinned_for(mr, access))
+		return arx_reg_user_mr(pd, mr->umem->address, mr->length,
+				       mr->iova, access, udata);
+
+	/* The core changes the PD. */
+	WRITE_ONCE(mr->access, access);
+	return NULL;
+}
+
+/**
+ * arx_dereg_mr - verb
+ * @ib: region
+ * @udata: unused
+ *
+ * Context: may sleep, until nobody can be using the region.
+ * Return: 0.
+ */
+int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
+{
+	struct arx_mr *mr = to_arx_mr(ib);
+
+	arx_ids_remove(&to_arx_dev(ib->device)->mrs, mr->id);
+	synchronize_rcu_expedited();
+	arx_mr_free(mr);
+	return 0;
+}
+
+/**
+ * arx_alloc_mr - verb of kernel consumers: a region for fast registration
+ * @pd: protection domain
+ * @type: IB_MR_TYPE_MEM_REG
+ * @max_sg: pages it is to hold
+ *
+ * Return: the region, -EINVAL for other types and sizes, -ENOMEM.
+ */
+struct ib_mr *arx_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
+{
+	struct arx_mr *mr;
+
+	if (type != IB_MR_TYPE_MEM_REG || !max_sg ||
+	    max_sg > ARX_MAX_FAST_REG_PAGES)
+		return ERR_PTR(-EINVAL);
+
+	mr = arx_mr_alloc(pd, type, max_sg);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	return arx_mr_publish(mr);
+}
+
+static int arx_mr_set_page(struct ib_mr *ib, u64 addr)
+{
+	struct arx_mr *mr = to_arx_mr(ib);
+
+	if (mr->nblocks == mr->max_blocks)
+		return -ENOMEM;
+	mr->blocks[mr->nblocks++] = ib_virt_dma_to_ptr(addr);
+	return 0;
+}
+
+/**
+ * arx_map_mr_sg - verb of kernel consumers: lay memory under a region
+ * @ib: region that is not registered
+ * @sg: memory
+ * @nents: entries of @sg
+ * @offset: where to begin in the first entry, and where it ended
+ *
+ * Return: entries mapped, or a negative error.
+ */
+int arx_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents,
+		  unsigned int *offset)
+{
+	struct arx_mr *mr = to_arx_mr(ib);
+	int mapped;
+
+	if (!is_power_of_2(ib->page_size))
+		return -EINVAL;
+
+	mr->nblocks = 0;
+	mr->block_shift = ilog2(ib->page_size);
+	mapped = ib_sg_to_pages(ib, sg, nents, offset, arx_mr_set_page);
+	mr->offset = ib->iova & (ib->page_size - 1);
+	return mapped;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef ARX_MR_H
+#define ARX_MR_H
+
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+
+#include "arx.h"
+
+/* Access that a remote or local user of a key can ask for: ib_access_flags. */
+
+/**
+ * enum arx_mr_state - what a key stands for now
+ * @ARX_MR_FREE: fast registration: no REG_MR yet, or invalidated
+ * @ARX_MR_VALID: may be used
+ */
+enum arx_mr_state {
+	ARX_MR_FREE,
+	ARX_MR_VALID,
+};
+
+/**
+ * struct arx_mr - memory region
+ * @ib: the core's part; lkey and rkey are the same number
+ * @id: in arx_dev.mrs; key >> 8
+ * @key: the one that holds; a kernel consumer may write the next one into @ib
+ *	before it registers with it
+ * @state: checked after the key, so that an invalidation wins at once
+ * @access: enum ib_access_flags
+ * @iova: address users name the first byte by
+ * @length: bytes
+ * @offset: of the first byte in the first block
+ * @block_shift: log2 of the block size
+ * @nblocks: entries of @blocks filled
+ * @max_blocks: entries of @blocks allocated
+ * @blocks: kernel address of each block; a DMA MR has none, its addresses are
+ *	kernel addresses
+ * @umem: pinned user memory, or NULL
+ * @writers: fast registration: peers' requests that are writing right now; an
+ *	invalidation waits for them
+ *
+ * Found under RCU and used only within that read section; deregistration
+ * takes it out and waits for a grace period. Nothing on the data path holds a
+ * reference: packets in flight hold their pages instead.
+ */
+struct arx_mr {
+	struct ib_mr ib;
+	u32 id;
+	u32 key;
+	enum arx_mr_state state;
+	int access;
+	u64 iova;
+	u64 length;
+	u32 offset;
+	u8 block_shift;
+	u32 nblocks;
+	u32 max_blocks;
+	void **blocks;
+	struct ib_umem *umem;
+	atomic_t writers;
+};
+
+static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
+{
+	return container_of(ib, struct arx_mr, ib);
+}
+
+struct arx_mr *arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
+			   int access, u64 iova, u64 length);
+bool arx_mr_begin_write(struct arx_mr *mr);
+void arx_mr_end_write(struct arx_mr *mr);
+void *arx_mr_at(const struct arx_mr *mr, u64 iova, size_t *len);
+int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key);
+int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access);
+int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
+
+/* verbs */
+struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access);
+struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+			      int access, struct ib_udata *udata);
+struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
+				u64 length, u64 iova, int access,
+				struct ib_pd *pd, struct ib_udata *udata);
+int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
+struct ib_mr *arx_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
+int arx_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents,
+		  unsigned int *offset);
+
+#endif /* ARX_MR_H */

@@ -1,0 +1,780 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Queue pairs: making, states (IBA 10.3), posting by kernel consumers, end. */
+
+#include "compat.h"
+#include "net.h"
+#include "qp.h"
+#include "sendwr.h"
+#include "tx.h"
+#include "uctx.h"
+
+/*
+ * Copies of send WQEs that a QP has room for in the beginning. Most QPs of many
+ * have little outstanding, ever; those that have more soon have room for it.
+ */
+#define ARX_QP_SWQES	8U
+
+/* All QPs but QP1 of all devices, by QPN. */
+struct arx_ids arx_qps;
+
+/**
+ * arx_qp_event - tell the consumer of an affiliated asynchronous event
+ * @qp: any QP
+ * @event: which
+ *
+ * Context: any; locks may be held.
+ */
+void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
+{
+	struct ib_event ev = {
+		.device = qp->ib.device,
+		.element.qp = &qp->ib,
+		.event = event,
+	};
+
+	if (qp->ib.event_handler)
+		qp->ib.event_handler(&ev, qp->ib.qp_context);
+}
+
+/* Leave a working state for @to; true if it was this call that did. */
+static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
+{
+	bool left;
+
+	spin_lock(&qp->state_lock);
+	left = qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR &&
+	       qp->state != to;
+	if (left)
+		WRITE_ONCE(qp->state, to);
+	spin_unlock(&qp->state_lock);
+	return left;
+}
+
+/**
+ * arx_qp_error - enter the error state: everything posted is flushed
+ * @qp: any QP
+ * @event: to tell of
+ *
+ * Context: bottom halves off; locks may be held.
+ */
+void arx_qp_error(struct arx_qp *qp, enum ib_event_type event)
+{
+	if (!arx_qp_leave(qp, IB_QPS_ERR))
+		return;
+	arx_qp_event(qp, event);
+	arx_qp_schedule(qp);
+}
+
+/**
+ * arx_qp_send_error - a send failed, as its completion says
+ * @qp: any QP; RC enters the error state, UC and UD the send queue error state
+ *
+ * Context: bottom halves off; locks may be held.
+ */
+void arx_qp_send_error(struct arx_qp *qp)
+{
+	bool rc = qp->service == ARX_SERVICE_RC;
+
+	arx_count(arx_qp_dev(qp), SEND_ERR);
+	if (arx_qp_leave(qp, rc ? IB_QPS_ERR : IB_QPS_SQE))
+		arx_qp_schedule(qp);
+}
+
+/**
+ * arx_qp_schedule - run requester and responder soon, from softirq context
+ * @qp: any QP that is not being destroyed
+ *
+ * Context: any.
+ */
+void arx_qp_schedule(struct arx_qp *qp)
+{
+	queue_work(system_bh_wq, &qp->work);
+}
+
+static void arx_qp_work(struct work_struct *work)
+{
+	struct arx_qp *qp = container_of(work, struct arx_qp, work);
+
+	arx_requester_run(qp);
+	arx_responder_run(qp);
+}
+
+/* Nobody is inside requester, responder or completer until unlock. */
+static void arx_qp_lock_all(struct arx_qp *qp)
+	__acquires(&qp->req.lock)
+	__acquires(&qp->resp.lock)
+	__acquires(&qp->comp.lock)
+{
+	local_bh_disable();
+	spin_lock(&qp->req.lock);
+	spin_lock(&qp->resp.lock);
+	spin_lock(&qp->comp.lock);
+}
+
+static void arx_qp_unlock_all(struct arx_qp *qp)
+	__releases(&qp->comp.lock)
+	__releases(&qp->resp.lock)
+	__releases(&qp->req.lock)
+{
+	spin_unlock(&qp->comp.lock);
+	spin_unlock(&qp->resp.lock);
+	spin_unlock(&qp->req.lock);
+	/* A doorbell that found the requester's lock taken left a wish. */
+	arx_requester_run(qp);
+	local_bh_enable();
+}
+
+static void arx_qp_set_state(struct arx_qp *qp, enum ib_qp_state state)
+{
+	spin_lock(&qp->state_lock);
+	WRITE_ONCE(qp->state, state);
+	spin_unlock(&qp->state_lock);
+}
+
+static int arx_qp_service(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return ARX_SERVICE_RC;
+	case IB_QPT_UC:
+		return ARX_SERVICE_UC;
+	case IB_QPT_UD:
+	case IB_QPT_GSI:
+		return ARX_SERVICE_UD;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int arx_qp_check_init(const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	if (init->create_flags)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	if (cap->max_send_wr > ARX_MAX_QP_WR ||
+	    cap->max_send_sge > ARX_MAX_SGE ||
+	    cap->max_inline_data > ARX_MAX_INLINE)
+		return -EINVAL;
+	if (!init->srq && (cap->max_recv_wr > ARX_MAX_QP_WR ||
+			   cap->max_recv_sge > ARX_MAX_SGE))
+		return -EINVAL;
+	return 0;
+}
+
+static int arx_qp_create_sq(struct arx_qp *qp, struct ib_qp_cap *cap,
+			    struct ib_ucontext *uctx,
+			    struct arx_ring_info *info)
+{
+	u32 entries = roundup_pow_of_two(max(1U, cap->max_send_wr));
+	u32 body = max_t(u32, cap->max_send_sge * sizeof(struct arx_sge),
+			 cap->max_inline_data);
+	u32 stride = ALIGN(sizeof(struct arx_send_wqe) + body, ARX_WQE_ALIGN);
+	int err;
+
+	qp->max_send_sge = cap->max_send_sge;
+	qp->max_inline = cap->max_inline_data ?
+			 stride - sizeof(struct arx_send_wqe) : 0;
+	qp->swqe_size = struct_size_t(struct arx_swqe, sge, qp->max_send_sge);
+	qp->swqe_mask = min(entries, ARX_QP_SWQES) - 1;
+	qp->swqes = kcalloc(qp->swqe_mask + 1, qp->swqe_size,
+			    GFP_KERNEL_ACCOUNT);
+	if (!qp->swqes)
+		return -ENOMEM;
+	err = arx_ring_create(&qp->sq, entries, stride, uctx, info);
+	if (err) {
+		kfree(qp->swqes);
+		return err;
+	}
+	cap->max_send_wr = entries;
+	cap->max_inline_data = qp->max_inline;
+	return 0;
+}
+
+/* Release what sends hold that will never complete. */
+static void arx_qp_drop_sends(struct arx_qp *qp)
+{
+	u32 i;
+
+	for (i = qp->comp.done; (s32)(qp->req.fetched - i) > 0; i++)
+		arx_sendwr_release(arx_qp_swqe(qp, i));
+
+	if (qp->ib.uobject)
+		return;
+	/* A kernel consumer's WQE has its references from the post on. */
+	for (i = qp->req.fetched; i != qp->sq_prod; i++)
+		arx_sendwr_unwrite(qp, arx_ring_entry(&qp->sq, i));
+}
+
+static void arx_qp_destroy_sq(struct arx_qp *qp)
+{
+	arx_qp_drop_sends(qp);
+	arx_ring_destroy(&qp->sq);
+	kfree(qp->swqes);
+}
+
+/**
+ * arx_qp_add_swqes - have room for twice as many copies of send WQEs
+ * @qp: any QP
+ *
+ * Context: bottom halves off; req.lock held, by somebody who has no pointer to
+ * a copy: they move. Copies are only looked at under that lock or comp.lock.
+ * Return: false if there is one for each slot of the ring, or no memory.
+ */
+bool arx_qp_add_swqes(struct arx_qp *qp)
+{
+	u32 room = 2 * (qp->swqe_mask + 1);
+	void *new, *old = qp->swqes;
+	u32 i;
+
+	if (room > arx_ring_entries(&qp->sq))
+		return false;
+	new = kcalloc(room, qp->swqe_size,
+		      GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!new)
+		return false;
+
+	spin_lock(&qp->comp.lock);
+	for (i = qp->comp.done; i != qp->req.fetched; i++)
+		memcpy(new + (size_t)(i & (room - 1)) * qp->swqe_size,
+		       arx_qp_swqe(qp, i), qp->swqe_size);
+	qp->swqes = new;
+	qp->swqe_mask = room - 1;
+	spin_unlock(&qp->comp.lock);
+	kfree(old);
+	return true;
+}
+
+static int arx_qp_create_rq(struct arx_qp *qp, struct ib_qp_cap *cap,
+			    struct ib_ucontext *uctx,
+			    struct arx_ring_info *info)
+{
+	int err;
+
+	if (qp->srq)
+		return 0;
+	err = arx_recvq_init(&qp->rq, max(1U, cap->max_recv_wr),
+			     max(1U, cap->max_recv_sge), uctx, info);
+	if (!err && cap->max_recv_wr)
+		cap->max_recv_wr = arx_ring_entries(&qp->rq.ring);
+	return err;
+}
+
+static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
+{
+	qp->state = IB_QPS_RESET;
+	spin_lock_init(&qp->state_lock);
+	spin_lock_init(&qp->post_lock);
+	spin_lock_init(&qp->req.lock);
+	spin_lock_init(&qp->resp.lock);
+	arx_completer_init(qp);
+	INIT_WORK(&qp->work, arx_qp_work);
+	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
+	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->scq = to_arx_cq(init->send_cq);
+	qp->rcq = to_arx_cq(init->recv_cq);
+	qp->srq = init->srq ? to_arx_srq(init->srq) : NULL;
+}
+
+/* From here on packets find it. QP1 has its own place. */
+static int arx_qp_publish(struct arx_qp *qp)
+{
+	struct arx_dev *dev = arx_qp_dev(qp);
+	int err;
+
+	if (qp->ib.qp_type != IB_QPT_GSI) {
+		err = arx_ids_add(&arx_qps, qp, &qp->qpn);
+	} else {
+		qp->qpn = 1;
+		err = cmpxchg((__force struct arx_qp **)&dev->gsi, NULL, qp) ?
+		      -EBUSY : 0;
+	}
+	qp->ib.qp_num = qp->qpn;
+	return err;
+}
+
+static void arx_qp_withdraw(struct arx_qp *qp)
+{
+	if (qp->ib.qp_type == IB_QPT_GSI)
+		RCU_INIT_POINTER(arx_qp_dev(qp)->gsi, NULL);
+	else
+		arx_ids_remove(&arx_qps, qp->qpn);
+}
+
+/**
+ * arx_create_qp - verb
+ * @ib: to be made; the core allocated it
+ * @init: wanted; receives what was granted
+ * @udata: of an application, else NULL
+ *
+ * Return: 0, -EINVAL for what is out of range, -EOPNOTSUPP for other types,
+ * -ENOMEM.
+ */
+int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
+		  struct ib_udata *udata)
+{
+	struct ib_ucontext *uctx = arx_udata_to_ucontext(udata);
+	int service = arx_qp_service(init->qp_type);
+	struct arx_create_qp_resp resp = {};
+	struct arx_qp *qp = to_arx_qp(ib);
+	int err;
+
+	if (service < 0)
+		return service;
+	err = arx_qp_check_init(init);
+	if (err)
+		return err;
+
+	qp->service = service;
+	arx_qp_init(qp, init);
+	err = arx_tx_init(qp);
+	if (err)
+		return err;
+	err = arx_qp_create_sq(qp, &init->cap, uctx, &resp.sq);
+	if (err)
+		goto cleanup_tx;
+	err = arx_qp_create_rq(qp, &init->cap, uctx, &resp.rq);
+	if (err)
+		goto destroy_sq;
+	if (udata) {
+		err = ib_respond_udata(udata, resp);
+		if (err)
+			goto destroy_rq;
+	}
+	err = arx_qp_publish(qp);
+	if (err)
+		goto destroy_rq;
+	return 0;
+
+destroy_rq:
+	if (!qp->srq)
+		arx_recvq_cleanup(&qp->rq);
+destroy_sq:
+	arx_qp_destroy_sq(qp);
+cleanup_tx:
+	arx_tx_forget(qp);
+	arx_tx_cleanup(qp);
+	return err;
+}
+
+/* Back to the beginning; what is posted is forgotten. All locks held. */
+static void arx_qp_reset(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+	struct arx_resp *resp = &qp->resp;
+	struct arx_comp *comp = &qp->comp;
+
+	arx_qp_drop_sends(qp);
+	req->fetched = READ_ONCE(qp->sq.hdr->prod);
+	req->sent = req->fetched;
+	req->offset = 0;
+	req->unacked = 0;
+	req->rd_sent = 0;
+	req->waiting = false;
+	req->failed = false;
+	req->drained = false;
+	comp->done = req->fetched;
+	comp->rd_done = 0;
+	comp->rnr_wait = false;
+	comp->rnr_row = 0;
+	comp->gap = false;
+	req->rewinds = comp->rewinds;
+	arx_ring_consume(&qp->sq, comp->done);
+
+	resp->nak_sent = false;
+	resp->dead = false;
+	resp->established = false;
+	resp->flushed = false;
+	resp->in_message = false;
+	resp->have_rwqe = false;
+	resp->msn = 0;
+	resp->rd_next = 0;
+	resp->reply_head = 0;
+	resp->reply_tail = 0;
+	resp->ack_due = false;
+	if (!qp->srq) {
+		WRITE_ONCE(qp->rq.ring.hdr->flags, 0);
+		arx_recvq_reset(&qp->rq);
+	}
+}
+
+/* Attributes that this device cannot take, whatever the state. */
+static int arx_qp_check_attr(struct arx_qp *qp, const struct ib_qp_attr *attr,
+			     int mask)
+{
+	if (mask & (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE))
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_PORT && attr->port_num != ARX_PORT)
+		return -EINVAL;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index)
+		return -EINVAL;
+	if (mask & IB_QP_PATH_MTU &&
+	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
+	     ib_mtu_enum_to_int(attr->path_mtu) > arx_dev_mtu(arx_qp_dev(qp))))
+		return -EINVAL;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC &&
+	    attr->max_rd_atomic > ARX_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC &&
+	    attr->max_dest_rd_atomic > ARX_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if ((mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
+	    (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31) ||
+	    (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+	    (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7))
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * struct arx_qp_change - what modify_qp needs memory for, made before locking
+ *	and, after it, what is to be freed
+ * @av: address vector
+ * @rd: responder resources
+ * @replies: responder's answers
+ */
+struct arx_qp_change {
+	struct arx_av *av;
+	struct arx_rd *rd;
+	struct arx_reply *replies;
+};
+
+static int arx_qp_prepare(struct arx_qp *qp, const struct ib_qp_attr *attr,
+			  int mask, struct arx_qp_change *change)
+{
+	u32 dest = mask & IB_QP_DEST_QPN ? attr->dest_qp_num :
+					   qp->attr.dest_qp_num;
+
+	if (mask & IB_QP_AV) {
+		change->av = arx_av_create(qp->ib.pd, &attr->ah_attr, qp->qpn,
+					   dest, GFP_KERNEL);
+		if (IS_ERR(change->av)) {
+			int err = PTR_ERR(change->av);
+
+			change->av = NULL;
+			return err;
+		}
+	}
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic) {
+		u32 n = roundup_pow_of_two(attr->max_dest_rd_atomic);
+
+		change->rd = kcalloc(n, sizeof(*change->rd),
+				     GFP_KERNEL_ACCOUNT);
+		change->replies = kcalloc(2 * n, sizeof(*change->replies),
+					  GFP_KERNEL_ACCOUNT);
+		if (!change->rd || !change->replies)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void arx_qp_discard(struct arx_qp_change *change)
+{
+	if (change->av)
+		arx_av_put(change->av);
+	kfree(change->rd);
+	kfree(change->replies);
+}
+
+static void arx_qp_apply_simple(struct arx_qp *qp,
+				const struct ib_qp_attr *attr, int mask)
+{
+	struct ib_qp_attr *to = &qp->attr;
+
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
+		to->en_sqd_async_notify = attr->en_sqd_async_notify;
+	if (mask & IB_QP_ACCESS_FLAGS)
+		to->qp_access_flags = attr->qp_access_flags;
+	if (mask & IB_QP_PORT)
+		to->port_num = attr->port_num;
+	if (mask & IB_QP_QKEY)
+		to->qkey = attr->qkey;
+	if (mask & IB_QP_TIMEOUT)
+		to->timeout = attr->timeout;
+	if (mask & IB_QP_RETRY_CNT)
+		to->retry_cnt = attr->retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		to->rnr_retry = attr->rnr_retry;
+	if (mask & IB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC)
+		to->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & IB_QP_DEST_QPN)
+		to->dest_qp_num = attr->dest_qp_num & ARX_QPN_MASK;
+	if (mask & IB_QP_PATH_MTU) {
+		to->path_mtu = attr->path_mtu;
+		qp->mtu = ib_mtu_enum_to_int(attr->path_mtu);
+	}
+}
+
+/* All locks held. @change takes what is replaced. */
+static void arx_qp_apply(struct arx_qp *qp, const struct ib_qp_attr *attr,
+			 int mask, struct arx_qp_change *change)
+{
+	arx_qp_apply_simple(qp, attr, mask);
+	if (mask & IB_QP_AV) {
+		change->av = rcu_replace_pointer(qp->av, change->av, true);
+		qp->attr.ah_attr = attr->ah_attr;
+		qp->attr.ah_attr.grh.sgid_attr = NULL;	/* held by the AV */
+	}
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && qp->state == IB_QPS_INIT) {
+		swap(qp->resp.rd, change->rd);
+		swap(qp->resp.replies, change->replies);
+		qp->resp.rd_size = attr->max_dest_rd_atomic ?
+			roundup_pow_of_two(attr->max_dest_rd_atomic) : 0;
+		qp->resp.rd_next = 0;
+		qp->resp.reply_head = 0;
+		qp->resp.reply_tail = 0;
+		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+	}
+	if (mask & IB_QP_RQ_PSN) {
+		qp->attr.rq_psn = attr->rq_psn & ARX_PSN_MASK;
+		qp->resp.epsn = qp->attr.rq_psn;
+	}
+	if (mask & IB_QP_SQ_PSN) {
+		qp->attr.sq_psn = attr->sq_psn & ARX_PSN_MASK;
+		qp->req.psn = qp->attr.sq_psn;
+		qp->req.nxt = qp->attr.sq_psn;
+		qp->req.end_psn = qp->attr.sq_psn;
+		qp->comp.una = qp->attr.sq_psn;
+	}
+	qp->comp.retries_left = qp->attr.retry_cnt;
+	qp->comp.rnr_left = qp->attr.rnr_retry;
+}
+
+/* In use, the answers that are due and may be asked for again must stay. */
+static bool arx_qp_resizes_history(const struct arx_qp *qp,
+				   const struct ib_qp_attr *attr, int mask)
+{
+	return mask & IB_QP_MAX_DEST_RD_ATOMIC && qp->state != IB_QPS_INIT &&
+	       attr->max_dest_rd_atomic != qp->attr.max_dest_rd_atomic;
+}
+
+static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
+{
+	if (state == IB_QPS_RESET)
+		arx_qp_reset(qp);
+	if (state == IB_QPS_RTS) {
+		qp->req.failed = false;
+		qp->req.drained = false;
+	}
+	if (state == IB_QPS_RTR && qp->service == ARX_SERVICE_UD)
+		qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
+	arx_qp_set_state(qp, state);
+	if (state == IB_QPS_ERR)
+		arx_qp_schedule(qp);
+}
+
+/**
+ * arx_modify_qp - verb
+ * @ib: QP
+ * @attr: new values
+ * @mask: which of them
+ * @udata: unused
+ *
+ * Return: 0, -EINVAL for a transition or value that is not allowed,
+ * -EOPNOTSUPP for path migration, -ENOMEM.
+ */
+int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		  struct ib_udata *udata)
+{
+	struct arx_qp_change change = {};
+	struct arx_qp *qp = to_arx_qp(ib);
+	enum ib_qp_state cur, new;
+	int err;
+
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+	err = arx_qp_check_attr(qp, attr, mask);
+	if (err)
+		return err;
+	err = arx_qp_prepare(qp, attr, mask, &change);
+	if (err)
+		goto discard;
+
+	arx_qp_lock_all(qp);
+	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	new = mask & IB_QP_STATE ? attr->qp_state : cur;
+	if (cur != qp->state || arx_qp_resizes_history(qp, attr, mask) ||
+	    !ib_modify_qp_is_ok(cur, new, ib->qp_type, mask)) {
+		err = -EINVAL;
+	} else {
+		arx_qp_apply(qp, attr, mask, &change);
+		arx_qp_enter(qp, new);
+	}
+	arx_qp_unlock_all(qp);
+
+	if (!err && new == IB_QPS_RESET)
+		arx_completer_stop(qp);
+discard:
+	arx_qp_discard(&change);
+	return err;
+}
+
+/**
+ * arx_query_qp - verb
+ * @ib: QP
+ * @attr: receives its attributes, all of them
+ * @mask: ignored
+ * @init: receives what it was made with
+ *
+ * Return: 0.
+ */
+int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init)
+{
+	struct arx_qp *qp = to_arx_qp(ib);
+
+	arx_qp_lock_all(qp);
+	*attr = qp->attr;
+	attr->qp_state = qp->state;
+	attr->cur_qp_state = qp->state;
+	attr->rq_psn = qp->resp.epsn;
+	attr->sq_psn = qp->req.end_psn;
+	attr->sq_draining = qp->state == IB_QPS_SQD &&
+			    qp->comp.done != qp->req.sent;
+	arx_qp_unlock_all(qp);
+
+	attr->port_num = ARX_PORT;
+	attr->cap.max_send_wr = arx_ring_entries(&qp->sq);
+	attr->cap.max_send_sge = qp->max_send_sge;
+	attr->cap.max_inline_data = qp->max_inline;
+	if (!qp->srq) {
+		attr->cap.max_recv_wr = arx_ring_entries(&qp->rq.ring);
+		attr->cap.max_recv_sge = qp->rq.max_sge;
+	}
+
+	init->event_handler = ib->event_handler;
+	init->qp_context = ib->qp_context;
+	init->send_cq = ib->send_cq;
+	init->recv_cq = ib->recv_cq;
+	init->srq = ib->srq;
+	init->cap = attr->cap;
+	init->sq_sig_type = qp->sq_sig_all ? IB_SIGNAL_ALL_WR :
+					     IB_SIGNAL_REQ_WR;
+	init->qp_type = ib->qp_type;
+	return 0;
+}
+
+/**
+ * arx_destroy_qp - verb
+ * @ib: QP; the core frees it afterwards
+ * @udata: unused
+ *
+ * Order: the reset state makes every stage stop of itself; out of the table,
+ * nobody new finds it; a grace period later nobody who found it before is
+ * still inside; then what could start it again is ended: timers, the socket's
+ * wake-up, and last the work that these may have queued.
+ *
+ * Return: 0.
+ */
+int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
+{
+	struct arx_qp *qp = to_arx_qp(ib);
+	struct arx_av *av;
+
+	arx_qp_lock_all(qp);
+	arx_qp_set_state(qp, IB_QPS_RESET);
+	arx_qp_unlock_all(qp);
+
+	arx_qp_withdraw(qp);
+	arx_tx_forget(qp);
+	synchronize_rcu_expedited();
+	arx_completer_stop(qp);
+	cancel_work_sync(&qp->work);
+
+	arx_tx_cleanup(qp);
+	arx_qp_destroy_sq(qp);
+	if (!qp->srq)
+		arx_recvq_cleanup(&qp->rq);
+	av = rcu_dereference_protected(qp->av, true);
+	if (av)
+		arx_av_put(av);
+	kfree(qp->resp.rd);
+	kfree(qp->resp.replies);
+	return 0;
+}
+
+static bool arx_qp_takes_sends(const struct arx_qp *qp)
+{
+	switch (arx_qp_state(qp)) {
+	case IB_QPS_RESET:
+	case IB_QPS_INIT:
+	case IB_QPS_RTR:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/**
+ * arx_post_send - verb, kernel consumers
+ * @ib: QP
+ * @wr: requests
+ * @bad: receives the first that was not taken
+ *
+ * Context: any; where interrupts are off the requester runs a little later.
+ * Return: 0, -EINVAL, or -ENOMEM when the queue is full.
+ */
+int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad)
+{
+	struct arx_qp *qp = to_arx_qp(ib);
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&qp->post_lock, flags);
+	for (; wr; wr = wr->next) {
+		err = arx_qp_takes_sends(qp) ? 0 : -EINVAL;
+		if (!err && arx_ring_full(&qp->sq, qp->sq_prod))
+			err = -ENOMEM;
+		if (!err)
+			err = arx_sendwr_write(qp, wr,
+					       arx_ring_entry(&qp->sq,
+							      qp->sq_prod));
+		if (err) {
+			*bad = wr;
+			break;
+		}
+		qp->sq_prod++;
+	}
+	arx_ring_produce(&qp->sq, qp->sq_prod);
+	spin_unlock_irqrestore(&qp->post_lock, flags);
+
+	if (irqs_disabled()) {
+		arx_qp_schedule(qp);
+	} else {
+		local_bh_disable();
+		arx_requester_run(qp);
+		local_bh_enable();
+	}
+	return err;
+}
+
+/**
+ * arx_post_recv - verb, kernel consumers
+ * @ib: QP without SRQ
+ * @wr: requests
+ * @bad: receives the first that was not taken
+ *
+ * Context: any.
+ * Return: 0, -EINVAL, or -ENOMEM when the queue is full.
+ */
+int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad)
+{
+	struct arx_qp *qp = to_arx_qp(ib);
+	int err;
+
+	if (qp->srq || arx_qp_state(qp) == IB_QPS_RESET) {
+		*bad = wr;
+		return -EINVAL;
+	}
+	err = arx_recvq_post(&qp->rq, wr, bad);
+	smp_mb();	/* the WQE before the state; pairs with the flush */
+	if (arx_qp_state(qp) == IB_QPS_ERR)
+		arx_qp_schedule(qp);
+	return err;
+}

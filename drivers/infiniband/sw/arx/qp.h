@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The queue pair. Each stage owns its part and is the only writer of it; what
+ * another stage may read is marked "published" and read with acquire order.
+ *
+ * Locks nest: req.lock, then resp.lock (the peer's, on one host), then
+ * comp.lock, then the receive queue's, then the CQ's. All are taken with
+ * bottom halves off, and nearly all work is done inside an RCU read section:
+ * a QP found by its number stays valid to the end of it. See
+ * Documentation/locking.rst.
+ */
+#ifndef ARX_QP_H
+#define ARX_QP_H
+
+#include <linux/hrtimer.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+
+#include "arx.h"
+#include "cq.h"
+#include "recvq.h"
+#include "run.h"
+#include "tx.h"
+
+/**
+ * struct arx_swqe - kernel copy of a send WQE, from fetch to completion
+ * @wqe: what the application wrote, read once
+ * @op: enum arx_op of what goes on the wire; meaningless for local work
+ * @wc_opcode: enum ib_wc_opcode of the completion
+ * @local: no packet: fast registration, invalidation, window binding
+ * @executed: local work has been done; going back must not do it again
+ * @status: enum ib_wc_status to complete with; set before req.sent passes it
+ * @flags: enum arx_pkt_flags of the message's last packet
+ * @first_psn: PSN of the first packet
+ * @npkts: PSNs consumed: requests, or for READ the responses
+ * @length: bytes of payload
+ * @av: UD: where to
+ * @sge: wqe.num_sge entries
+ */
+struct arx_swqe {
+	struct arx_send_wqe wqe;
+	u8 op;
+	u8 wc_opcode;
+	bool local;
+	bool executed;
+	u8 status;
+	u8 flags;
+	u32 first_psn;
+	u32 npkts;
+	u32 length;
+	struct arx_av *av;
+	struct arx_sge sge[];
+};
+
+/**
+ * struct arx_req - the requester: SQ to runs
+ * @lock: whoever holds it runs the requester for everybody
+ * @pending: somebody wants a run; looked at again after the lock is dropped
+ * @fetched: SQ index behind the last WQE copied; published
+ * @sent: SQ index of the WQE to send next; published: all before it have been
+ *	handed over, executed or given a status
+ * @offset: payload bytes of WQE @sent already handed over
+ * @psn: next PSN to send; goes back on a retransmission
+ * @nxt: PSN behind the last ever sent; published
+ * @end_psn: PSN behind the last fetched WQE
+ * @rewinds: comp.rewinds answered so far
+ * @rd_sent: READs and atomics handed over, counted like comp.rd_done
+ * @unacked: packets sent since the last acknowledge request
+ * @batch: packets that have not left yet; empty between turns
+ * @waiting: stopped for the completer; published, see arx_requester_run()
+ * @blocked: stopped for the socket, which starts it again; published
+ * @failed: a WQE got an error status: no further one is executed
+ * @drained: SQD: the drained event has been sent
+ */
+struct arx_req {
+	spinlock_t lock;	/* of all but pending; only tried */
+	unsigned long pending;
+	u32 fetched;
+	u32 sent;
+	u32 offset;
+	u32 psn;
+	u32 nxt;
+	u32 end_psn;
+	u32 rewinds;
+	u32 rd_sent;
+	u32 unacked;
+	struct arx_tx_batch batch;
+	bool waiting;
+	bool blocked;
+	bool failed;
+	bool drained;
+};
+
+/**
+ * struct arx_rd - a READ or atomic at the responder
+ * @atomic: else a READ
+ * @psn: of the request, and of the first response packet
+ * @npkts: response packets
+ * @va: address the request named
+ * @rkey: key the request named
+ * @length: READ: bytes
+ * @orig: atomic: the value before
+ * @msn: to put in the response
+ * @again: a duplicate asked for it
+ */
+struct arx_rd {
+	bool atomic;
+	bool again;
+	u32 psn;
+	u32 npkts;
+	u64 va;
+	u32 rkey;
+	u32 length;
+	u64 orig;
+	u32 msn;
+};
+
+/**
+ * struct arx_reply - a response that is due, in order
+ * @rd: what is answered: a first request, or the part a duplicate asks for
+ * @sent: response packets sent so far
+ */
+struct arx_reply {
+	struct arx_rd rd;
+	u32 sent;
+};
+
+/**
+ * struct arx_resp - the responder: runs to memory
+ * @lock: serialises all of it
+ * @epsn: expected PSN
+ * @msn: messages completed, 24 bits
+ * @nak_sent: a sequence NAK was sent for @epsn; no other until it arrives
+ * @dead: a NAK ended this QP's service; all further requests are dropped
+ * @established: IB_EVENT_COMM_EST has been sent
+ * @op: enum arx_op of the message in progress
+ * @in_message: between its first and last packet
+ * @have_rwqe: @rwqe holds the receive WQE of this message
+ * @received: bytes of the message placed so far
+ * @va: WRITE: where the next byte goes
+ * @left: WRITE: bytes still to come by the RETH
+ * @rkey: WRITE
+ * @rwqe: receive WQE in use
+ * @rd: READ and atomic requests, a ring of @rd_size
+ * @rd_size: entries of @rd: max_dest_rd_atomic, rounded up to a power of two
+ *	since what counts them comes around, or 0
+ * @rd_next: count of requests ever stored in @rd
+ * @replies: responses due, a ring of twice @rd_size
+ * @reply_head: count of replies ever queued
+ * @reply_tail: count of replies ever finished
+ * @ack_due: an ACK or NAK follows behind the replies
+ * @ack_syndrome: its AETH syndrome
+ * @ack_psn: its PSN
+ * @ack_event: enum ib_event_type of the error that follows a NAK, with the
+ *	transition to the error state; IB_EVENT_COMM_EST (never an error): none
+ * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
+ * @batch: packets that have not left yet; empty while @lock is free
+ */
+struct arx_resp {
+	spinlock_t lock;	/* of all */
+	u32 epsn;
+	u32 msn;
+	bool nak_sent;
+	bool dead;
+	bool established;
+	u8 op;
+	bool in_message;
+	bool have_rwqe;
+	u32 received;
+	u64 va;
+	u32 left;
+	u32 rkey;
+	struct arx_rwqe rwqe;
+	struct arx_rd *rd;
+	u32 rd_size;
+	u32 rd_next;
+	struct arx_reply *replies;
+	u32 reply_head;
+	u32 reply_tail;
+	bool ack_due;
+	u8 ack_syndrome;
+	u32 ack_psn;
+	enum ib_event_type ack_event;
+	bool flushed;
+	struct arx_tx_batch batch;
+};
+
+/**
+ * struct arx_comp - the completer: ACKs and read data to completions
+ * @lock: serialises all of it
+ * @una: oldest PSN not acknowledged; published
+ * @done: SQ index of the oldest WQE not completed; published
+ * @rd_done: READs and atomics completed; published
+ * @rewinds: times the requester must go back to @una; published
+ * @rnr_wait: the requester must wait for @rnr; published
+ * @retries_left: of attr.retry_cnt
+ * @rnr_left: of attr.rnr_retry
+ * @rnr_row: RNR NAKs in a row, without progress between them; published
+ * @retransmit: fires when nothing was acknowledged for attr.timeout
+ * @rnr: ends @rnr_wait
+ * @timer_una: @una when @retransmit was armed
+ * @gap_una: @una for which a lost response has already caused a rewind
+ * @gap: @gap_una is valid
+ */
+struct arx_comp {
+	spinlock_t lock;	/* of all */
+	u32 una;
+	u32 done;
+	u32 rd_done;
+	u32 rewinds;
+	bool rnr_wait;
+	u8 retries_left;
+	u8 rnr_left;
+	u8 rnr_row;
+	struct timer_list retransmit;
+	struct hrtimer rnr;
+	u32 timer_una;
+	u32 gap_una;
+	bool gap;
+};
+
+/**
+ * struct arx_qp - queue pair
+ * @ib: the core's part
+ * @qpn: its number
+ * @service: enum arx_service
+ * @state: enum ib_qp_state; written under @state_lock
+ * @state_lock: innermost but for the event handler
+ * @mtu: path MTU in bytes
+ * @sq_sig_all: every send is signalled
+ * @attr: what modify_qp set; written in process context only, under all locks
+ * @av: connected: where to; set on the way to RTR; RCU
+ * @scq: send CQ
+ * @rcq: receive CQ
+ * @srq: or NULL
+ * @sq: send ring
+ * @swqes: kernel copies of the WQEs between comp.done and req.fetched
+ * @swqe_mask: number of copies there is room for - 1; at most that of @sq.
+ *	Both change under req.lock and comp.lock, so either lock will do to read
+ * @swqe_size: bytes of one
+ * @max_send_sge: as granted
+ * @max_inline: as granted
+ * @sq_prod: kernel consumers: next slot to fill, under @post_lock
+ * @post_lock: kernel consumers' posting of sends
+ * @rq: own receive queue, unless @srq
+ * @req: requester
+ * @resp: responder
+ * @comp: completer
+ * @work: runs requester and responder from softirq context
+ * @tx_sock: owns the packets on their way down, see tx.c
+ * @tx_blocked: @tx_sock was full; whoever clears it schedules the QP
+ * @tx_cpu: CPU whose queues hold what @tx_sock accounts for
+ */
+struct arx_qp {
+	struct ib_qp ib;
+	u32 qpn;
+	u8 service;
+	enum ib_qp_state state;
+	spinlock_t state_lock;	/* of writing state */
+	u32 mtu;
+	bool sq_sig_all;
+	struct ib_qp_attr attr;
+	struct arx_av __rcu *av;
+	struct arx_cq *scq;
+	struct arx_cq *rcq;
+	struct arx_srq *srq;
+	struct arx_ring sq;
+	void *swqes;
+	u32 swqe_mask;
+	u32 swqe_size;
+	u32 max_send_sge;
+	u32 max_inline;
+	u32 sq_prod;
+	spinlock_t post_lock;	/* of sq_prod */
+	struct arx_recvq rq;
+	struct arx_req req;
+	struct arx_resp resp;
+	struct arx_comp comp;
+	struct work_struct work;
+	struct socket *tx_sock;
+	bool tx_blocked;
+	int tx_cpu;
+};
+
+extern struct arx_ids arx_qps;
+
+static inline struct arx_qp *to_arx_qp(struct ib_qp *ib)
+{
+	return container_of(ib, struct arx_qp, ib);
+}
+
+static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)
+{
+	return to_arx_dev(qp->ib.device);
+}
+
+static inline struct arx_recvq *arx_qp_recvq(struct arx_qp *qp)
+{
+	return qp->srq ? &qp->srq->q : &qp->rq;
+}
+
+static inline struct arx_swqe *arx_qp_swqe(const struct arx_qp *qp, u32 index)
+{
+	return qp->swqes + (size_t)(index & qp->swqe_mask) * qp->swqe_size;
+}
+
+static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)
+{
+	return READ_ONCE(qp->state);
+}
+
+/* qp.c */
+void arx_qp_error(struct arx_qp *qp, enum ib_event_type event);
+void arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
+void arx_qp_send_error(struct arx_qp *qp);
+void arx_qp_schedule(struct arx_qp *qp);
+bool arx_qp_add_swqes(struct arx_qp *qp);
+int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
+		  struct ib_udata *udata);
+int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		  struct ib_udata *udata);
+int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init);
+int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
+int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad);
+int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad);
+
+/* requester.c */
+void arx_requester_run(struct arx_qp *qp);
+
+/* responder.c, rdatomic.c */
+int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);
+void arx_responder_run(struct arx_qp *qp);
+void arx_responder_nak(struct arx_qp *qp, u8 syndrome, enum ib_event_type event);
+void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run);
+void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run);
+void arx_rdatomic_reply(struct arx_qp *qp);
+
+/* completer.c */
+bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run);
+void arx_completer_retire(struct arx_qp *qp);
+void arx_completer_arm(struct arx_qp *qp);
+void arx_completer_init(struct arx_qp *qp);
+void arx_completer_stop(struct arx_qp *qp);
+
+/* loopback.c */
+
+/* One copy on one host: long runs, short enough not to hold up others. */
+#define ARX_LOOPBACK_RUN_MAX	(128 * 1024)
+
+u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
+		 const struct arx_tx_batch *batch);
+int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
+		 struct arx_tx_batch *batch);
+
+#endif /* ARX_QP_H */

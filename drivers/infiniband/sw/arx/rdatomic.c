@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * READ and atomic requests at the responder, and the order of answers. A
+ * request is kept until max_dest_rd_atomic newer ones have come, so that a
+ * duplicate gets the same answer (9.4.5, 9.7.5.1.4): an atomic its stored
+ * value, a READ the memory as it now is. Answers leave in the order of the
+ * requests; an ACK or NAK waits behind the responses before it.
+ */
+
+#include "qp.h"
+
+/* Response packets of one turn; the rest goes on from softirq context. */
+#define ARX_REPLY_TURN	128
+
+static struct arx_rd *arx_rdatomic_slot(struct arx_resp *resp, u32 n)
+{
+	return &resp->rd[n & (resp->rd_size - 1)];
+}
+
+static struct arx_reply *arx_rdatomic_reply_slot(struct arx_resp *resp, u32 n)
+{
+	return &resp->replies[n & (2 * resp->rd_size - 1)];
+}
+
+static bool arx_rdatomic_full(const struct arx_resp *resp)
+{
+	return resp->reply_head - resp->reply_tail == 2 * resp->rd_size;
+}
+
+static u32 arx_rdatomic_end(const struct arx_rd *rd)
+{
+	return arx_psn_add(rd->psn, rd->npkts);
+}
+
+/* Have @rd answered behind what is already due; the caller knows of room. */
+static void arx_rdatomic_queue(struct arx_resp *resp, const struct arx_rd *rd)
+{
+	*arx_rdatomic_reply_slot(resp, resp->reply_head++) =
+		(struct arx_reply) { .rd = *rd };
+}
+
+/*
+ * Have @rd answered once more, in its place; the caller knows of room. It takes
+ * the place of what is left of an earlier answer to the same request. Of what
+ * is due behind it, first answers begin anew: a requester that went back asks
+ * for them and finds them waiting, and if the network made the duplicate nobody
+ * will ask. Others are dropped: only who went back again can be missing them.
+ */
+static void arx_rdatomic_queue_again(struct arx_resp *resp,
+				     const struct arx_rd *rd)
+{
+	struct arx_rd put = *rd;
+	u32 head = resp->reply_head;
+	u32 i = resp->reply_tail;
+
+	while (i != head && arx_psn_diff(rd->psn, arx_rdatomic_end(
+				&arx_rdatomic_reply_slot(resp, i)->rd)) >= 0)
+		i++;
+	for (resp->reply_head = i; i != head; i++) {
+		struct arx_rd old = arx_rdatomic_reply_slot(resp, i)->rd;
+		bool same = arx_psn_diff(old.psn, arx_rdatomic_end(rd)) < 0;
+
+		if (same)
+			put.again &= old.again;
+		if (same || old.again)
+			continue;
+		/* At or before @i, so nothing unread is overwritten. */
+		arx_rdatomic_queue(resp, &put);
+		put = old;
+	}
+	arx_rdatomic_queue(resp, &put);
+}
+
+/* Is the answer to the request at @psn due, and not begun? */
+static bool arx_rdatomic_waits(struct arx_resp *resp, u32 psn)
+{
+	u32 i;
+
+	for (i = resp->reply_tail; i != resp->reply_head; i++) {
+		struct arx_reply *reply = arx_rdatomic_reply_slot(resp, i);
+
+		if (reply->rd.psn == psn && !reply->sent)
+			return true;
+	}
+	return false;
+}
+
+/* First requests that wait for their answers; what is asked again is not new. */
+static u32 arx_rdatomic_due(struct arx_resp *resp)
+{
+	u32 due = 0;
+	u32 i;
+
+	for (i = resp->reply_tail; i != resp->reply_head; i++)
+		due += !arx_rdatomic_reply_slot(resp, i)->rd.again;
+	return due;
+}
+
+static enum arx_nak_code arx_rdatomic_check_read(struct arx_qp *qp,
+						 const struct arx_headers *h)
+{
+	if (h->dma_len > ARX_MAX_MSG)
+		return ARX_NAK_INV_REQ;
+	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_READ))
+		return ARX_NAK_REM_ACCESS;
+	if (h->dma_len &&
+	    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, h->rkey,
+			 IB_ACCESS_REMOTE_READ, h->va, h->dma_len))
+		return ARX_NAK_REM_ACCESS;
+	return 0;
+}
+
+static enum arx_nak_code arx_rdatomic_do_atomic(struct arx_qp *qp,
+						const struct arx_headers *h,
+						u64 *orig)
+{
+	bool swap = h->op == ARX_OP_COMPARE_SWAP;
+	size_t len = sizeof(u64);
+	struct arx_mr *mr;
+	int err = -EINVAL;
+	void *at;
+
+	if (h->va % sizeof(u64))
+		return ARX_NAK_INV_REQ;
+	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_ATOMIC))
+		return ARX_NAK_REM_ACCESS;
+	mr = arx_mr_find(arx_qp_dev(qp), qp->ib.pd, h->rkey,
+			 IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
+	if (!mr || !arx_mr_begin_write(mr))
+		return ARX_NAK_REM_ACCESS;
+	at = arx_mr_at(mr, h->va, &len);
+	/* An MR's iova and its memory may disagree in their low bits. */
+	if (at && len == sizeof(u64))
+		err = arx_mr_atomic(at, swap, swap ? h->compare : h->swap_add,
+				    h->swap_add, orig);
+	arx_mr_end_write(mr);
+	return err ? ARX_NAK_INV_REQ : 0;
+}
+
+/**
+ * arx_rdatomic_request - serve a READ or atomic with the expected PSN
+ * @qp: RC QP
+ * @run: the request
+ *
+ * Context: responder's lock held.
+ */
+void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
+{
+	const struct arx_headers *h = &run->h;
+	struct arx_resp *resp = &qp->resp;
+	struct arx_rd rd = {
+		.atomic = h->op != ARX_OP_READ,
+		.psn = h->psn,
+		.npkts = 1,
+		.va = h->va,
+		.rkey = h->rkey,
+	};
+	enum arx_nak_code nak;
+
+	/* More at a time than was agreed to: 9.7.7.1 */
+	if (arx_rdatomic_due(resp) >= qp->attr.max_dest_rd_atomic ||
+	    arx_rdatomic_full(resp)) {
+		arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ),
+				  IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+	if (rd.atomic) {
+		nak = arx_rdatomic_do_atomic(qp, h, &rd.orig);
+	} else {
+		nak = arx_rdatomic_check_read(qp, h);
+		rd.length = h->dma_len;
+		rd.npkts = max_t(u32, 1, DIV_ROUND_UP(rd.length, qp->mtu));
+	}
+	if (nak) {
+		arx_responder_nak(qp, ARX_NAK(nak), nak == ARX_NAK_REM_ACCESS ?
+				  IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
+		return;
+	}
+
+	resp->epsn = arx_psn_add(resp->epsn, rd.npkts);
+	resp->msn = arx_psn_add(resp->msn, 1);
+	rd.msn = resp->msn;
+	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
+	arx_rdatomic_queue(resp, &rd);
+	/* An answer that is due acknowledges all before it. */
+	if (!resp->nak_sent)
+		resp->ack_due = false;
+}
+
+/* The stored request that covers PSN @psn; an empty slot covers none. */
+static struct arx_rd *arx_rdatomic_find(struct arx_resp *resp, u32 psn)
+{
+	u32 i;
+
+	for (i = 1; i <= resp->rd_size; i++) {
+		struct arx_rd *rd = arx_rdatomic_slot(resp, resp->rd_next - i);
+		s32 in = arx_psn_diff(psn, rd->psn);
+
+		if (in >= 0 && in < rd->npkts)
+			return rd;
+	}
+	return NULL;
+}
+
+/**
+ * arx_rdatomic_replay - answer a duplicate READ or atomic again
+ * @qp: RC QP
+ * @run: the request; a READ may ask for the tail of the first one only
+ *
+ * A duplicate that is not a part of a stored request is dropped.
+ *
+ * Context: responder's lock held.
+ */
+void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
+{
+	const struct arx_headers *h = &run->h;
+	struct arx_resp *resp = &qp->resp;
+	bool read = h->op == ARX_OP_READ;
+	struct arx_rd *stored;
+	struct arx_rd rd;
+	u64 off;
+
+	stored = arx_rdatomic_find(resp, h->psn);
+	if (!stored || stored->atomic == read ||
+	    stored->rkey != h->rkey)
+		return;
+
+	rd = *stored;
+	off = (u64)arx_psn_diff(h->psn, stored->psn) * qp->mtu;
+	if (h->va - stored->va != off)
+		return;
+	if (!rd.atomic) {
+		if (off > stored->length || h->dma_len > stored->length - off)
+			return;
+		rd.psn = h->psn;
+		rd.va = h->va;
+		rd.length = h->dma_len;
+		rd.npkts = max_t(u32, 1, DIV_ROUND_UP(rd.length, qp->mtu));
+	}
+	rd.again = true;
+	/* A duplicate of the network's will be answered anyway. */
+	if (arx_rdatomic_waits(resp, rd.psn))
+		return;
+	/* One request in many parts is nothing that a requester does. */
+	if (!arx_rdatomic_full(resp))
+		arx_rdatomic_queue_again(resp, &rd);
+}
+
+static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
+				 enum arx_op op, u32 psn)
+{
+	memset(&run->h, 0, sizeof(run->h));
+	run->h.op = op;
+	run->h.service = ARX_SERVICE_RC;
+	run->h.flags = ARX_FIRST | ARX_LAST;
+	run->h.pkey = ARX_PKEY;
+	run->h.qpn = qp->attr.dest_qp_num;
+	run->h.psn = psn;
+	run->h.syndrome = ARX_ACK_UNLIMITED;
+	run->mtu = qp->mtu;
+	run->npkts = 1;
+	run->len = 0;
+	run->more = false;
+	run->payload.kind = ARX_ITER_NONE;
+}
+
+/* The next run of a READ response. */
+static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
+				  struct arx_reply *reply, u32 *turn)
+{
+	const struct arx_rd *rd = &reply->rd;
+	u32 off = reply->sent * qp->mtu;
+	u32 left = rd->length - off;
+	struct arx_run run;
+	struct arx_mr *mr;
+	int err;
+
+	arx_rdatomic_headers(qp, &run, ARX_OP_READ_RESPONSE,
+			     arx_psn_add(rd->psn, reply->sent));
+	run.h.msn = rd->msn;
+	run.len = min(left, arx_send_max(qp, av, run.h.qpn,
+					 &qp->resp.batch));
+	run.npkts = max_t(u32, 1, DIV_ROUND_UP(run.len, qp->mtu));
+	if (off)
+		run.h.flags &= ~ARX_FIRST;
+	if (run.len != left)
+		run.h.flags &= ~ARX_LAST;
+	if (run.len) {
+		mr = arx_mr_find(arx_qp_dev(qp), qp->ib.pd, rd->rkey,
+				 IB_ACCESS_REMOTE_READ, rd->va + off, run.len);
+		if (!mr)
+			return -EFAULT;
+		arx_iter_mr(&run.payload, mr, rd->va + off);
+	}
+	err = arx_send_run(qp, av, &run, &qp->resp.batch);
+	if (err == -EAGAIN || err == -EFAULT)
+		return err;
+	reply->sent += run.npkts;
+	*turn -= min(*turn, run.npkts);
+	return 0;
+}
+
+static int arx_rdatomic_send_atomic(struct arx_qp *qp, struct arx_av *av,
+				    struct arx_reply *reply)
+{
+	struct arx_run run;
+
+	arx_rdatomic_headers(qp, &run, ARX_OP_ATOMIC_ACK, reply->rd.psn);
+	run.h.msn = reply->rd.msn;
+	run.h.orig = reply->rd.orig;
+	if (arx_send_run(qp, av, &run, &qp->resp.batch) == -EAGAIN)
+		return -EAGAIN;
+	reply->sent = 1;
+	return 0;
+}
+
+/* The ACK or NAK behind the responses. */
+static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
+{
+	struct arx_resp *resp = &qp->resp;
+	struct arx_run run;
+
+	arx_rdatomic_headers(qp, &run, ARX_OP_ACK, resp->ack_psn);
+	run.h.syndrome = resp->ack_syndrome;
+	run.h.msn = resp->msn;
+	if (arx_send_run(qp, av, &run, &resp->batch) == -EAGAIN)
+		return;
+	resp->ack_due = false;
+	if (resp->ack_event != IB_EVENT_COMM_EST)
+		arx_qp_error(qp, resp->ack_event);
+}
+
+/*
+ * The memory of a READ went away before all of it was sent. Where a duplicate
+ * asked for it, the first answer may have arrived meanwhile, and the consumer
+ * have been told so: nobody did anything wrong.
+ */
+static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	if (reply->rd.again) {
+		resp->reply_tail++;
+		return;
+	}
+	arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS),
+			  IB_EVENT_QP_ACCESS_ERR);
+	resp->ack_psn = arx_psn_add(reply->rd.psn, reply->sent);
+	resp->reply_tail = resp->reply_head;
+}
+
+/* Send responses; false if some remain, for another turn. */
+static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av)
+{
+	struct arx_resp *resp = &qp->resp;
+	u32 turn = ARX_REPLY_TURN;
+
+	while (resp->reply_tail != resp->reply_head) {
+		struct arx_reply *reply;
+		int err;
+
+		if (!turn) {
+			arx_qp_schedule(qp);
+			return false;
+		}
+		reply = arx_rdatomic_reply_slot(resp, resp->reply_tail);
+		err = reply->rd.atomic ?
+		      arx_rdatomic_send_atomic(qp, av, reply) :
+		      arx_rdatomic_send_read(qp, av, reply, &turn);
+		if (err == -EAGAIN)
+			return false;
+		if (err)
+			arx_rdatomic_lost(qp, reply);
+		else if (reply->sent == reply->rd.npkts)
+			resp->reply_tail++;
+	}
+	return true;
+}
+
+/**
+ * arx_rdatomic_reply - send what is due: responses, then the ACK or NAK
+ * @qp: RC QP
+ *
+ * Stops when the socket is full (tx.c schedules the QP) or after a turn's
+ * share (it schedules itself).
+ *
+ * Context: responder's lock held, RCU read side.
+ */
+void arx_rdatomic_reply(struct arx_qp *qp)
+{
+	struct arx_av *av = rcu_dereference(qp->av);
+
+	if (arx_rdatomic_send_replies(qp, av) && qp->resp.ack_due)
+		arx_rdatomic_send_ack(qp, av);
+	arx_tx_flush(qp, &qp->resp.batch);
+}

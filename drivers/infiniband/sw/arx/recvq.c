@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Receive queues, of a QP or shared: fetch of receive WQEs, SRQ verbs. */
+
+#include <linux/rcupdate.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "recvq.h"
+#include "uctx.h"
+
+static int arx_recvq_ring(struct arx_ring *ring, u32 max_wr, u32 max_sge,
+			  struct ib_ucontext *uctx, struct arx_ring_info *info)
+{
+	return arx_ring_create(ring, max_wr, sizeof(struct arx_recv_wqe) +
+			       max_sge * sizeof(struct arx_sge), uctx, info);
+}
+
+/**
+ * arx_recvq_init - make an empty receive queue
+ * @q: to initialise
+ * @max_wr: at least so many WQEs, not 0
+ * @max_sge: at most so many SGEs in each, at most ARX_MAX_SGE
+ * @uctx: of an application, which then fills it, or NULL
+ * @info: receives where the application maps it
+ *
+ * Context: may sleep.
+ * Return: 0, -EINVAL or -ENOMEM.
+ */
+int arx_recvq_init(struct arx_recvq *q, u32 max_wr, u32 max_sge,
+		   struct ib_ucontext *uctx, struct arx_ring_info *info)
+{
+	spin_lock_init(&q->lock);
+	spin_lock_init(&q->post_lock);
+	q->cons = 0;
+	q->prod = 0;
+	q->max_sge = max_sge;
+	q->limit = 0;
+	return arx_recvq_ring(&q->ring, max_wr, max_sge, uctx, info);
+}
+
+/**
+ * arx_recvq_cleanup - free a receive queue
+ * @q: nobody takes from it or posts to it any more
+ *
+ * Context: may sleep.
+ */
+void arx_recvq_cleanup(struct arx_recvq *q)
+{
+	arx_ring_destroy(&q->ring);
+}
+
+/* Copy a WQE that an application may be writing, and check the copy. */
+static int arx_recvq_copy(const struct arx_recvq *q, struct arx_rwqe *to)
+{
+	const struct arx_recv_wqe *wqe = arx_ring_entry(&q->ring, q->cons);
+	u64 length = 0;
+	u32 i;
+
+	to->wr_id = READ_ONCE(wqe->wr_id);
+	to->num_sge = READ_ONCE(wqe->num_sge);
+	to->length = 0;
+	if (to->num_sge > q->max_sge)
+		return -EINVAL;
+
+	memcpy(to->sge, wqe + 1, to->num_sge * sizeof(to->sge[0]));
+	for (i = 0; i < to->num_sge; i++)
+		length += to->sge[i].length;
+	if (length > ARX_MAX_MSG)
+		return -EINVAL;
+	to->length = length;
+	return 0;
+}
+
+/**
+ * arx_recvq_take - take the oldest receive WQE
+ * @q: from
+ * @wqe: receives it
+ * @limit_reached: set if fewer are left than the SRQ's limit, which is then off
+ *
+ * Context: bottom halves off.
+ * Return: 0; -ENOENT if there is none; -EINVAL if it is malformed: it has been
+ * taken, and its wr_id is valid; -EIO if the ring is: nothing has been taken.
+ */
+int arx_recvq_take(struct arx_recvq *q, struct arx_rwqe *wqe,
+		   bool *limit_reached)
+{
+	u32 pending;
+	int err;
+
+	spin_lock(&q->lock);
+	pending = arx_ring_pending(&q->ring, q->cons);
+	if (!pending || pending > arx_ring_entries(&q->ring)) {
+		spin_unlock(&q->lock);
+		wqe->num_sge = 0;
+		wqe->length = 0;
+		return pending ? -EIO : -ENOENT;
+	}
+
+	err = arx_recvq_copy(q, wqe);
+	arx_ring_consume(&q->ring, ++q->cons);
+	if (pending - 1 < q->limit) {
+		q->limit = 0;
+		*limit_reached = true;
+	}
+	spin_unlock(&q->lock);
+	return err;
+}
+
+static void arx_recvq_write(struct arx_recvq *q, const struct ib_recv_wr *wr)
+{
+	struct arx_recv_wqe *wqe = arx_ring_entry(&q->ring, q->prod);
+	struct arx_sge *sge = (struct arx_sge *)(wqe + 1);
+	int i;
+
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	for (i = 0; i < wr->num_sge; i++) {
+		sge[i].addr = wr->sg_list[i].addr;
+		sge[i].length = wr->sg_list[i].length;
+		sge[i].lkey = wr->sg_list[i].lkey;
+	}
+	arx_ring_produce(&q->ring, ++q->prod);
+}
+
+/**
+ * arx_recvq_post - post receives of a kernel consumer
+ * @q: to
+ * @wr: list
+ * @bad: receives the first that was not posted
+ *
+ * Context: any but hard interrupts.
+ * Return: 0, -EINVAL for too many SGEs or an application's queue, -ENOMEM if
+ * the queue is full.
+ */
+int arx_recvq_post(struct arx_recvq *q, const struct ib_recv_wr *wr,
+		   const struct ib_recv_wr **bad)
+{
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&q->post_lock, flags);
+	for (; wr; wr = wr->next) {
+		if (wr->num_sge < 0 || wr->num_sge > q->max_sge)
+			err = -EINVAL;
+		else if (arx_ring_full(&q->ring, q->prod))
+			err = -ENOMEM;
+		if (err) {
+			*bad = wr;
+			break;
+		}
+		arx_recvq_write(q, wr);
+	}
+	spin_unlock_irqrestore(&q->post_lock, flags);
+	return err;
+}
+
+/**
+ * arx_recvq_reset - forget what is posted
+ * @q: queue
+ *
+ * Context: process, or bottom halves off.
+ */
+void arx_recvq_reset(struct arx_recvq *q)
+{
+	spin_lock_bh(&q->lock);
+	q->cons += arx_ring_pending(&q->ring, q->cons);
+	arx_ring_consume(&q->ring, q->cons);
+	spin_unlock_bh(&q->lock);
+}
+
+/**
+ * arx_srq_event - tell an SRQ's owner what happened
+ * @srq: its SRQ
+ * @type: what
+ *
+ * Context: any.
+ */
+void arx_srq_event(struct arx_srq *srq, enum ib_event_type type)
+{
+	struct ib_event event = {
+		.device = srq->ib.device,
+		.element.srq = &srq->ib,
+		.event = type,
+	};
+
+	if (srq->ib.event_handler)
+		srq->ib.event_handler(&event, srq->ib.srq_context);
+}
+
+/**
+ * arx_create_srq - verb
+ * @ib: to be made; the core allocated it
+ * @init: wanted; receives what was granted
+ * @udata: of an application, else NULL
+ *
+ * Return: 0, -EINVAL for what is out of range, -EOPNOTSUPP for other types,
+ * -ENOMEM, -ENOSPC.
+ */
+int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
+		   struct ib_udata *udata)
+{
+	struct arx_dev *dev = to_arx_dev(ib->device);
+	struct arx_create_srq_resp resp = {};
+	struct arx_srq *srq = to_arx_srq(ib);
+	struct ib_srq_attr *attr = &init->attr;
+	int err;
+
+	if (init->srq_type != IB_SRQT_BASIC)
+		return -EOPNOTSUPP;
+	if (!attr->max_wr || attr->max_wr > ARX_MAX_QP_WR ||
+	    attr->max_sge > ARX_MAX_SGE || attr->srq_limit > attr->max_wr)
+		return -EINVAL;
+
+	err = arx_recvq_init(&srq->q, attr->max_wr, max(1U, attr->max_sge),
+			     arx_udata_to_ucontext(udata), &resp.ring);
+	if (err)
+		return err;
+	srq->q.limit = attr->srq_limit;
+	attr->max_wr = arx_ring_entries(&srq->q.ring);
+	attr->max_sge = srq->q.max_sge;
+
+	err = arx_ids_add(&dev->srqs, srq, &srq->srqn);
+	if (err)
+		goto cleanup;
+	if (udata) {
+		resp.srqn = srq->srqn;
+		err = ib_respond_udata(udata, resp);
+		if (err)
+			goto remove;
+	}
+	return 0;
+
+remove:
+	arx_ids_remove(&dev->srqs, srq->srqn);
+	synchronize_rcu_expedited();
+cleanup:
+	arx_recvq_cleanup(&srq->q);
+	return err;
+}
+
+/*
+ * Go on in another ring, where the indices go on as well. What waits is copied,
+ * bad or good; returns -EINVAL if it does not fit.
+ */
+static int arx_recvq_move(struct arx_recvq *q, struct arx_ring *to)
+{
+	u32 pending = arx_ring_pending(&q->ring, q->cons);
+	u32 i;
+
+	lockdep_assert_held(&q->lock);
+	if (pending > arx_ring_entries(&q->ring) ||
+	    pending > arx_ring_entries(to))
+		return -EINVAL;
+
+	for (i = q->cons; i != q->cons + pending; i++)
+		memcpy(arx_ring_entry(to, i), arx_ring_entry(&q->ring, i),
+		       to->stride);
+	to->hdr->flags = q->ring.hdr->flags;
+	arx_ring_consume(to, q->cons);
+	arx_ring_produce(to, q->cons + pending);
+	swap(q->ring, *to);
+	return 0;
+}
+
+/* The command has no response, so the application named a place for one. */
+static int arx_srq_respond(struct ib_udata *udata,
+			   const struct arx_ring_info *info)
+{
+	struct arx_modify_srq_req req;
+	int err;
+
+	err = ib_copy_validate_udata_in(udata, req, resp_addr);
+	if (err)
+		return err;
+	if (copy_to_user(u64_to_user_ptr(req.resp_addr), info, sizeof(*info)))
+		return -EFAULT;
+	return 0;
+}
+
+static int arx_srq_resize(struct arx_srq *srq, u32 max_wr,
+			  struct ib_udata *udata)
+{
+	struct arx_recvq *q = &srq->q;
+	struct arx_ring_info info = {};
+	struct arx_ring ring;
+	int err;
+
+	err = arx_recvq_ring(&ring, max_wr, q->max_sge,
+			     arx_udata_to_ucontext(udata), &info);
+	if (err)
+		return err;
+	/* Before the move: that cannot be taken back. */
+	if (udata)
+		err = arx_srq_respond(udata, &info);
+	if (!err) {
+		spin_lock_irq(&q->post_lock);
+		spin_lock(&q->lock);
+		err = arx_recvq_move(q, &ring);
+		spin_unlock(&q->lock);
+		spin_unlock_irq(&q->post_lock);
+	}
+
+	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
+	return err;
+}
+
+static u32 arx_srq_waiting(const struct arx_srq *srq)
+{
+	return arx_ring_pending(&srq->q.ring, srq->q.cons);
+}
+
+/* 11.2.5.3: a limit that is not met when it is armed is an event at once. */
+static void arx_srq_arm(struct arx_srq *srq, u32 limit)
+{
+	bool reached;
+
+	spin_lock_bh(&srq->q.lock);
+	reached = arx_srq_waiting(srq) < limit;
+	srq->q.limit = reached ? 0 : limit;
+	spin_unlock_bh(&srq->q.lock);
+
+	if (reached)
+		arx_srq_event(srq, IB_EVENT_SRQ_LIMIT_REACHED);
+}
+
+/**
+ * arx_modify_srq - verb
+ * @ib: SRQ
+ * @attr: wanted
+ * @mask: what of it
+ * @udata: of an application, which does not post meanwhile, else NULL
+ *
+ * Context: may sleep.
+ * Return: 0, -EINVAL for what is out of range or does not hold what is posted,
+ * -ENOMEM, -EFAULT.
+ */
+int arx_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
+		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct arx_srq *srq = to_arx_srq(ib);
+	u32 max_wr = arx_ring_entries(&srq->q.ring);
+	int err;
+
+	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
+		return -EOPNOTSUPP;
+	if (mask & IB_SRQ_MAX_WR) {
+		max_wr = attr->max_wr;
+		if (!max_wr || max_wr > ARX_MAX_QP_WR)
+			return -EINVAL;
+	}
+	if (mask & IB_SRQ_LIMIT && attr->srq_limit > max_wr)
+		return -EINVAL;
+
+	if (mask & IB_SRQ_MAX_WR) {
+		err = arx_srq_resize(srq, max_wr, udata);
+		if (err)
+			return err;
+	}
+	if (mask & IB_SRQ_LIMIT)
+		arx_srq_arm(srq, attr->srq_limit);
+	return 0;
+}
+
+/**
+ * arx_query_srq - verb
+ * @ib: SRQ
+ * @attr: receives its attributes
+ *
+ * Return: 0.
+ */
+int arx_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
+{
+	struct arx_srq *srq = to_arx_srq(ib);
+
+	spin_lock_bh(&srq->q.lock);
+	attr->max_wr = arx_ring_entries(&srq->q.ring);
+	attr->max_sge = srq->q.max_sge;
+	attr->srq_limit = srq->q.limit;
+	spin_unlock_bh(&srq->q.lock);
+	return 0;
+}
+
+/**
+ * arx_destroy_srq - verb
+ * @ib: no QP uses it
+ * @udata: unused
+ *
+ * Context: may sleep.
+ * Return: 0.
+ */
+int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
+{
+	struct arx_srq *srq = to_arx_srq(ib);
+
+	arx_ids_remove(&to_arx_dev(ib->device)->srqs, srq->srqn);
+	synchronize_rcu_expedited();
+	arx_recvq_cleanup(&srq->q);
+	return 0;
+}
+
+/**
+ * arx_post_srq_recv - verb of kernel consumers
+ * @ib: SRQ
+ * @wr: list
+ * @bad: receives the first that was not posted
+ *
+ * Context: any but hard interrupts.
+ * Return: as arx_recvq_post().
+ */
+int arx_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad)
+{
+	return arx_recvq_post(&to_arx_srq(ib)->q, wr, bad);
+}

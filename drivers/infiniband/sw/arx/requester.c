@@ -1,0 +1,590 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The requester: takes WQEs from the send ring, turns them into runs and hands
+ * those over. It works in the context of whoever rang the doorbell, or in
+ * softirq context when the completer, a timer or a drained socket lets it go
+ * on. It never waits: whatever stops it (window, fence, RNR, a full socket)
+ * has somebody else start it again.
+ */
+
+#include "net.h"
+#include "qp.h"
+#include "sendwr.h"
+
+/*
+ * PSNs in flight. Without congestion control this is what bounds a burst into
+ * a receiver's backlog; 512 packets of 4 KiB cover 2 MiB.
+ */
+#define ARX_WINDOW		512
+
+/*
+ * And to a receiver that was not ready, until it takes something again. What is
+ * sent there in vain is work in softirq context: a whole window of it can take
+ * longer than the receiver asked to wait, and on a single CPU the receiving
+ * program would never come to post a WQE.
+ */
+#define ARX_WINDOW_RNR		4
+
+/* 9.7.2: PSNs in flight are in order as long as they are half of all. */
+#define ARX_PSN_SPAN		BIT(23)
+
+/* An acknowledge request at least this often keeps the window moving. */
+#define ARX_ACK_EVERY		(ARX_WINDOW / 4)
+
+/*
+ * What one turn may hand over before others get theirs: enough to be a small
+ * share of a wake-up, short enough that a small message behind it waits for
+ * microseconds.
+ */
+#define ARX_TURN_BYTES		(256 * 1024)
+#define ARX_TURN_WQES		64
+
+/* Turns that one caller works for all others, before a softirq takes over. */
+#define ARX_TURNS		8
+
+/* Why a turn stopped. */
+enum arx_turn {
+	ARX_TURN_GO,		/* not yet */
+	ARX_TURN_IDLE,		/* nothing to do, or a QP that does not send */
+	ARX_TURN_WAIT,		/* for the completer */
+	ARX_TURN_BLOCKED,	/* for the socket; tx.c wakes the QP */
+	ARX_TURN_SPENT,		/* its share is used up */
+};
+
+static bool arx_requester_flushing(const struct arx_qp *qp)
+{
+	enum ib_qp_state state = arx_qp_state(qp);
+
+	return state == IB_QPS_ERR || state == IB_QPS_SQE;
+}
+
+/* WQE @req.sent is over for the requester: what follows is the completer's. */
+static void arx_requester_next(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+
+	req->offset = 0;
+	/* Pairs with the acquire in arx_completer_retirable(). */
+	smp_store_release(&req->sent, req->sent + 1);
+}
+
+/* Nothing behind a WQE that failed here may be executed. */
+static void arx_requester_fail(struct arx_qp *qp, struct arx_swqe *swqe,
+			       enum ib_wc_status status)
+{
+	swqe->status = status;
+	qp->req.failed = true;
+	arx_requester_next(qp);
+	arx_completer_retire(qp);
+}
+
+static bool arx_requester_full(const struct arx_qp *qp)
+{
+	return qp->req.fetched - smp_load_acquire(&qp->comp.done) >
+	       qp->swqe_mask;
+}
+
+/*
+ * Copy and check the next WQE of the ring. PSNs are given out here, so that a
+ * WQE keeps its PSNs however often it is sent.
+ */
+static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+	struct arx_swqe *swqe;
+	u32 waiting;
+
+	waiting = arx_ring_pending(&qp->sq, req->fetched);
+	if (!waiting)
+		return ARX_TURN_IDLE;
+	if (waiting > arx_ring_entries(&qp->sq)) {
+		/* No producer index that an honest ring can have. */
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+		return ARX_TURN_IDLE;
+	}
+	/* A copy is not ours again before its last user was completed. */
+	if (arx_requester_full(qp)) {
+		arx_completer_retire(qp);	/* what this turn has sent */
+		if (arx_requester_full(qp) && !arx_qp_add_swqes(qp))
+			return ARX_TURN_WAIT;
+	}
+
+	swqe = arx_qp_swqe(qp, req->fetched);
+	arx_sendwr_take(qp, req->fetched, swqe);
+	swqe->first_psn = req->end_psn;
+	req->end_psn = arx_psn_add(req->end_psn, swqe->npkts);
+	/* Pairs with the acquire in arx_completer_retirable(). */
+	smp_store_release(&req->fetched, req->fetched + 1);
+	return ARX_TURN_GO;
+}
+
+/* Need the requester not come by @swqe again, as all before @una arrived? */
+static bool arx_requester_over(const struct arx_swqe *swqe, u32 una)
+{
+	u32 end = arx_psn_add(swqe->first_psn, swqe->npkts);
+
+	if (swqe->status != IB_WC_SUCCESS)
+		return false;
+	return swqe->local ? swqe->executed : arx_psn_diff(una, end) >= 0;
+}
+
+/*
+ * Go to the oldest PSN not acknowledged: back after a loss, forward when an
+ * acknowledgment of an earlier transmission overtook a retransmission. In
+ * either case what was sent or done before may be stepped over, even behind
+ * @sent; the WQE where it ends is the one that @una lies in, or the next.
+ */
+static void arx_requester_seek(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+	struct arx_comp *comp = &qp->comp;
+	u32 index;
+	u32 una;
+
+	spin_lock(&comp->lock);
+	req->rewinds = comp->rewinds;
+	req->rd_sent = comp->rd_done;
+	una = comp->una;
+	index = comp->done;
+	spin_unlock(&comp->lock);
+
+	while (index != req->fetched &&
+	       arx_requester_over(arx_qp_swqe(qp, index), una))
+		index++;
+
+	if (index != req->sent)
+		req->failed = false;	/* until it comes by again */
+	if (index != req->fetched) {
+		struct arx_swqe *swqe = arx_qp_swqe(qp, index);
+		s32 pkts = arx_psn_diff(una, swqe->first_psn);
+
+		req->offset = pkts > 0 ? pkts * qp->mtu : 0;
+	} else {
+		req->offset = 0;
+	}
+	req->psn = una;
+	req->unacked = 0;
+	smp_store_release(&req->sent, index);
+	/* Local work that was stepped over may be the oldest. */
+	arx_completer_retire(qp);
+	arx_count(arx_qp_dev(qp), REWINDS);
+}
+
+static bool arx_requester_must_seek(const struct arx_qp *qp)
+{
+	const struct arx_req *req = &qp->req;
+
+	return smp_load_acquire(&qp->comp.rewinds) != req->rewinds ||
+	       arx_psn_diff(smp_load_acquire(&qp->comp.una), req->psn) > 0;
+}
+
+/*
+ * PSNs [psn, psn + n) are about to be sent. Published first: on one host the
+ * acknowledgment arrives before arx_send_run() returns.
+ */
+static void arx_requester_cover(struct arx_req *req, u32 n)
+{
+	/* Not by arx_psn_diff(): @n may be half of all PSNs. */
+	if (((req->nxt - req->psn) & ARX_PSN_MASK) < n)
+		smp_store_release(&req->nxt, arx_psn_add(req->psn, n));
+}
+
+/* Hand @run over; @psns is what it takes of the sequence, @bytes of the WQE. */
+static enum arx_turn arx_requester_hand_over(struct arx_qp *qp,
+					     struct arx_swqe *swqe,
+					     struct arx_av *av,
+					     struct arx_run *run,
+					     u32 psns, u32 bytes)
+{
+	struct arx_req *req = &qp->req;
+	bool last = run->h.flags & ARX_LAST;
+	int err;
+
+	arx_requester_cover(req, psns);
+	err = arx_send_run(qp, av, run, &req->batch);
+	if (err == -EAGAIN)
+		return ARX_TURN_BLOCKED;
+	if (err == -EFAULT) {
+		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		return ARX_TURN_GO;
+	}
+	/* Any other error is a lost packet, and the timer's business. */
+	req->psn = arx_psn_add(req->psn, psns);
+	req->offset += bytes;
+	if (last)
+		arx_requester_next(qp);
+	return ARX_TURN_GO;
+}
+
+/* Headers that every run of a connected QP shares. */
+static void arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
+				  struct arx_run *run)
+{
+	memset(&run->h, 0, sizeof(run->h));
+	run->h.op = swqe->op;
+	run->h.service = qp->service;
+	run->h.pkey = ARX_PKEY;
+	run->h.qpn = qp->attr.dest_qp_num;
+	run->h.psn = qp->req.psn;
+	run->mtu = qp->mtu;
+	run->payload.kind = ARX_ITER_NONE;
+	run->len = 0;
+	run->npkts = 1;
+	run->more = false;
+}
+
+/**
+ * arx_requester_payload - iterate over what a WQE sends
+ * @qp: of the WQE
+ * @index: of the WQE, for its inline data, which stays in the ring
+ * @swqe: its copy
+ * @it: receives the first byte's place
+ *
+ * Inline data is read when it is sent, not checked: whatever the application
+ * has made of it meanwhile is what it sends.
+ */
+static void arx_requester_payload(struct arx_qp *qp, u32 index,
+				  struct arx_swqe *swqe, struct arx_iter *it)
+{
+	if (swqe->wqe.flags & IB_SEND_INLINE)
+		arx_iter_buf(it, arx_ring_entry(&qp->sq, index) +
+				 sizeof(struct arx_send_wqe));
+	else
+		arx_iter_sge(it, arx_qp_dev(qp), qp->ib.pd, swqe->sge,
+			     swqe->wqe.num_sge, 0);
+}
+
+/*
+ * How many PSNs are out. Should @una have overtaken since the last seek, it is
+ * more than can be: the requester waits, sees that @una moved, and seeks.
+ */
+static u32 arx_requester_flying(const struct arx_qp *qp)
+{
+	return (qp->req.psn - smp_load_acquire(&qp->comp.una)) & ARX_PSN_MASK;
+}
+
+/* How many PSNs the window still lets out. */
+static u32 arx_requester_window(const struct arx_qp *qp)
+{
+	u32 flying = arx_requester_flying(qp);
+	u32 window = ARX_WINDOW;
+
+	if (qp->service != ARX_SERVICE_RC)
+		return window;
+	if (READ_ONCE(qp->comp.rnr_row))
+		window = ARX_WINDOW_RNR;
+	return flying < window ? window - flying : 0;
+}
+
+/* May a READ or atomic that takes @n PSNs go out? */
+static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
+{
+	const struct arx_req *req = &qp->req;
+
+	return req->rd_sent - smp_load_acquire(&qp->comp.rd_done) <
+	       qp->attr.max_rd_atomic && arx_requester_window(qp) &&
+	       arx_requester_flying(qp) + n <= ARX_PSN_SPAN;
+}
+
+/* SEND and WRITE of a connected QP: the next run of the message. */
+static enum arx_turn arx_requester_message(struct arx_qp *qp,
+					   struct arx_swqe *swqe,
+					   struct arx_av *av, u32 *budget)
+{
+	struct arx_req *req = &qp->req;
+	u32 left = swqe->length - req->offset;
+	u32 window = arx_requester_window(qp);
+	struct arx_run run;
+
+	if (!window)
+		return ARX_TURN_WAIT;
+
+	arx_requester_headers(qp, swqe, &run);
+	run.len = min_t(u64, left, (u64)window * qp->mtu);
+	if (run.len > qp->mtu)
+		run.len = min(run.len, arx_send_max(qp, av, run.h.qpn,
+						    &req->batch));
+	run.npkts = max_t(u32, 1, DIV_ROUND_UP(run.len, qp->mtu));
+	if (!req->offset) {
+		run.h.flags |= ARX_FIRST;
+		if (swqe->op == ARX_OP_WRITE) {
+			run.h.va = swqe->wqe.rdma.remote_addr;
+			run.h.rkey = swqe->wqe.rdma.rkey;
+			run.h.dma_len = swqe->length;
+		}
+	}
+	if (run.len == left) {
+		run.h.flags |= swqe->flags | ARX_LAST;
+		run.h.ex = swqe->wqe.ex;
+	}
+	req->unacked += run.npkts;
+	if (qp->service == ARX_SERVICE_RC &&
+	    (run.len == left || req->unacked >= ARX_ACK_EVERY ||
+	     run.npkts == window)) {
+		run.h.flags |= ARX_ACK_REQ;
+		req->unacked = 0;
+	}
+
+	arx_requester_payload(qp, req->sent, swqe, &run.payload);
+	if (arx_iter_skip(&run.payload, req->offset)) {
+		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		return ARX_TURN_GO;
+	}
+	*budget -= min(*budget, run.len);
+	return arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
+}
+
+/* READ and atomics: one request packet, answered by one or many. */
+static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
+					    struct arx_swqe *swqe,
+					    struct arx_av *av)
+{
+	struct arx_req *req = &qp->req;
+	u32 npkts = swqe->npkts - req->offset / qp->mtu;
+	enum arx_turn turn;
+	struct arx_run run;
+
+	if (!arx_requester_rd_fits(qp, npkts))
+		return ARX_TURN_WAIT;
+
+	arx_requester_headers(qp, swqe, &run);
+	run.h.flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ;
+	if (swqe->op == ARX_OP_READ) {
+		run.h.va = swqe->wqe.rdma.remote_addr + req->offset;
+		run.h.rkey = swqe->wqe.rdma.rkey;
+		run.h.dma_len = swqe->length - req->offset;
+	} else {
+		bool swap = swqe->op == ARX_OP_COMPARE_SWAP;
+
+		run.h.va = swqe->wqe.atomic.remote_addr;
+		run.h.rkey = swqe->wqe.atomic.rkey;
+		run.h.compare = swap ? swqe->wqe.atomic.compare_add : 0;
+		run.h.swap_add = swap ? swqe->wqe.atomic.swap :
+					swqe->wqe.atomic.compare_add;
+	}
+
+	req->rd_sent++;
+	turn = arx_requester_hand_over(qp, swqe, av, &run, npkts, 0);
+	if (turn == ARX_TURN_BLOCKED)
+		req->rd_sent--;
+	return turn;
+}
+
+/* UD: one packet to the WQE's own destination. */
+static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
+					    struct arx_swqe *swqe, u32 *budget)
+{
+	struct arx_run run;
+
+	arx_requester_headers(qp, swqe, &run);
+	run.h.flags = swqe->flags | ARX_FIRST | ARX_LAST;
+	run.h.ex = swqe->wqe.ex;
+	run.h.qpn = swqe->wqe.ud.qpn;
+	/* A Q_Key with the top bit set stands for the QP's own: 10.2.5 */
+	run.h.qkey = (s32)swqe->wqe.ud.qkey < 0 ? qp->attr.qkey :
+						  swqe->wqe.ud.qkey;
+	run.h.src_qpn = qp->ib.qp_type == IB_QPT_GSI ? 1 : qp->qpn;
+	run.len = swqe->length;
+	arx_requester_payload(qp, qp->req.sent, swqe, &run.payload);
+	*budget -= min(*budget, run.len);
+	return arx_requester_hand_over(qp, swqe, swqe->av, &run, 1, run.len);
+}
+
+static enum arx_turn arx_requester_packets(struct arx_qp *qp,
+					   struct arx_swqe *swqe, u32 *budget)
+{
+	struct arx_av *av;
+
+	if (qp->service == ARX_SERVICE_UD)
+		return arx_requester_datagram(qp, swqe, budget);
+
+	av = rcu_dereference(qp->av);
+	if (READ_ONCE(qp->comp.rnr_wait))
+		return ARX_TURN_WAIT;
+	if (swqe->op == ARX_OP_SEND || swqe->op == ARX_OP_WRITE)
+		return arx_requester_message(qp, swqe, av, budget);
+	return arx_requester_rdatomic(qp, swqe, av);
+}
+
+/* One step with the WQE at hand. */
+static enum arx_turn arx_requester_step(struct arx_qp *qp, u32 *budget)
+{
+	struct arx_swqe *swqe = arx_qp_swqe(qp, qp->req.sent);
+	struct arx_req *req = &qp->req;
+
+	if (arx_requester_flushing(qp)) {
+		swqe->status = IB_WC_WR_FLUSH_ERR;
+		arx_requester_next(qp);
+		return ARX_TURN_GO;
+	}
+	if (swqe->status != IB_WC_SUCCESS) {
+		arx_requester_fail(qp, swqe, swqe->status);
+		return ARX_TURN_GO;
+	}
+	if (req->failed)
+		return ARX_TURN_WAIT;
+	if (swqe->wqe.flags & IB_SEND_FENCE && !req->offset &&
+	    req->rd_sent != smp_load_acquire(&qp->comp.rd_done))
+		return ARX_TURN_WAIT;
+
+	if (swqe->local) {
+		if (!swqe->executed)
+			swqe->status = arx_sendwr_execute(qp, swqe);
+		/* Pairs with the acquire in arx_completer_retirable(). */
+		smp_store_release(&swqe->executed, true);
+		if (swqe->status != IB_WC_SUCCESS)
+			req->failed = true;
+		arx_requester_next(qp);
+		arx_completer_retire(qp);
+		return ARX_TURN_GO;
+	}
+
+	return arx_requester_packets(qp, swqe, budget);
+}
+
+/* 10.3.1 SQD: finish the message at hand, begin no other, tell once idle. */
+static bool arx_requester_drained(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+
+	if (arx_qp_state(qp) != IB_QPS_SQD || req->offset)
+		return false;
+	/* PSNs before nxt were sent before: after a loss, send them again. */
+	if (qp->service == ARX_SERVICE_RC && req->psn != req->nxt)
+		return false;
+	if (!req->drained && qp->attr.en_sqd_async_notify &&
+	    smp_load_acquire(&qp->comp.done) == req->sent) {
+		req->drained = true;
+		arx_qp_event(qp, IB_EVENT_SQ_DRAINED);
+	}
+	return true;
+}
+
+static bool arx_requester_may_send(const struct arx_qp *qp)
+{
+	switch (arx_qp_state(qp)) {
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+	case IB_QPS_SQE:
+	case IB_QPS_ERR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum arx_turn arx_requester_steps(struct arx_qp *qp)
+{
+	u32 budget = ARX_TURN_BYTES;
+	u32 wqes = ARX_TURN_WQES;
+	enum arx_turn turn = ARX_TURN_GO;
+
+	while (turn == ARX_TURN_GO) {
+		if (qp->service == ARX_SERVICE_RC &&
+		    !arx_requester_flushing(qp) && arx_requester_must_seek(qp))
+			arx_requester_seek(qp);
+		if (arx_requester_drained(qp))
+			return ARX_TURN_WAIT;
+		if (!budget || !wqes--)
+			return ARX_TURN_SPENT;
+		if (qp->req.sent == qp->req.fetched)
+			turn = arx_requester_fetch(qp);
+		if (turn == ARX_TURN_GO)
+			turn = arx_requester_step(qp, &budget);
+	}
+	return turn;
+}
+
+/*
+ * What the steps handed over leaves the host now, that of several WQEs
+ * together. Then it is watched over, or over already.
+ */
+static enum arx_turn arx_requester_turn(struct arx_qp *qp)
+{
+	enum arx_turn turn;
+
+	/* A turn does not see states without sending but from its beginning. */
+	if (!arx_requester_may_send(qp))
+		return ARX_TURN_IDLE;
+
+	turn = arx_requester_steps(qp);
+	arx_tx_flush(qp, &qp->req.batch);
+	if (qp->service == ARX_SERVICE_RC)
+		arx_completer_arm(qp);
+	else
+		arx_completer_retire(qp);
+	return turn;
+}
+
+/* Is there anything the completer did that lets a waiting requester go on? */
+static u32 arx_requester_progress(const struct arx_qp *qp)
+{
+	return smp_load_acquire(&qp->comp.una) +
+	       smp_load_acquire(&qp->comp.done) +
+	       smp_load_acquire(&qp->comp.rewinds) + READ_ONCE(qp->comp.rnr_wait);
+}
+
+/*
+ * One turn, with @req.waiting telling the completer whether to start the next.
+ * The completer changes its state, then reads waiting; here waiting is set,
+ * then the completer's state read again: one of the two sees the other.
+ */
+static void arx_requester_locked(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+	enum arx_turn turn;
+	u32 seen;
+
+	WRITE_ONCE(req->waiting, false);
+	do {
+		seen = arx_requester_progress(qp);
+		turn = arx_requester_turn(qp);
+		if (turn != ARX_TURN_WAIT)
+			break;
+		WRITE_ONCE(req->waiting, true);
+		smp_mb();	/* pairs with arx_completer_rx() */
+	} while (seen != arx_requester_progress(qp));
+	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
+
+	if (arx_requester_flushing(qp))
+		arx_completer_retire(qp);
+	if (turn == ARX_TURN_SPENT)
+		arx_qp_schedule(qp);
+}
+
+/**
+ * arx_requester_run - let a QP send what it can
+ * @qp: any QP
+ *
+ * Only one caller works at a time; one that finds another at it leaves its
+ * wish in @req.pending and returns. The worker looks there after it let go of
+ * the lock, so a wish is either seen by the worker or finds the lock free. A
+ * worker that others keep busy (an application may ring as often as it likes)
+ * leaves the rest to a softirq.
+ *
+ * Context: softirq, or process context with bottom halves off; none of the QP
+ * locks held, or req.lock of this very QP (a run to itself).
+ */
+void arx_requester_run(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+	u32 turns = ARX_TURNS;
+
+	set_bit(0, &req->pending);
+	do {
+		if (!turns--) {
+			arx_qp_schedule(qp);
+			return;
+		}
+		smp_mb__after_atomic();	/* the wish before the lock */
+		if (!spin_trylock(&req->lock))
+			return;
+		clear_bit(0, &req->pending);
+		smp_mb__after_atomic();	/* the wish before what it is about */
+		rcu_read_lock();
+		arx_requester_locked(qp);
+		rcu_read_unlock();
+		spin_unlock(&req->lock);
+		smp_mb();		/* the lock before the wish */
+	} while (test_bit(0, &req->pending));
+}

@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The responder: checks each run against what is expected, places its payload,
+ * retires the receive WQE and owes an answer. It does not know whether a run
+ * came over the wire or from a QP on this host. Nothing changes before all of
+ * a run's checks have passed.
+ */
+
+#include <linux/etherdevice.h>
+#include <linux/if_vlan.h>
+
+#include "qp.h"
+
+static int arx_responder_access(const struct arx_qp *qp, int access)
+{
+	return qp->attr.qp_access_flags & access;
+}
+
+/**
+ * arx_responder_nak - refuse a request
+ * @qp: RC QP
+ * @syndrome: of the AETH; the PSN is the expected one
+ * @event: IB_EVENT_QP_REQ_ERR or IB_EVENT_QP_ACCESS_ERR: this ends the QP's
+ *	service, and the QP fails once the NAK, behind all responses still due,
+ *	has been sent. IB_EVENT_COMM_EST: only a NAK.
+ *
+ * Context: responder's lock held.
+ */
+void arx_responder_nak(struct arx_qp *qp, u8 syndrome, enum ib_event_type event)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	arx_count(arx_qp_dev(qp), SENT_NAK);
+	resp->ack_due = true;
+	resp->ack_syndrome = syndrome;
+	resp->ack_psn = resp->epsn;
+	resp->ack_event = event;
+	if (event != IB_EVENT_COMM_EST)
+		resp->dead = true;
+}
+
+static void arx_responder_ack(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	if (resp->dead)
+		return;
+	/* A NAK that could not be sent yet says more. */
+	if (resp->ack_due && resp->ack_syndrome != ARX_ACK_UNLIMITED)
+		return;
+	resp->ack_due = true;
+	resp->ack_syndrome = ARX_ACK_UNLIMITED;
+	resp->ack_psn = arx_psn_add(resp->epsn, -1);
+	resp->ack_event = IB_EVENT_COMM_EST;
+}
+
+static void arx_responder_invalid(struct arx_qp *qp)
+{
+	arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), IB_EVENT_QP_REQ_ERR);
+}
+
+static void arx_responder_no_access(struct arx_qp *qp)
+{
+	arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS),
+			  IB_EVENT_QP_ACCESS_ERR);
+}
+
+/* Complete the receive WQE in use. */
+static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
+				   bool solicited)
+{
+	cqe->wr_id = qp->resp.rwqe.wr_id;
+	cqe->qpn = qp->qpn;
+	cqe->vlan_id = cqe->vlan_id ? : 0xffff;
+	qp->resp.have_rwqe = false;
+	arx_cq_add(qp->rcq, cqe, solicited);
+}
+
+static void arx_responder_complete_error(struct arx_qp *qp,
+					 enum ib_wc_status status)
+{
+	struct arx_cqe cqe = {
+		.opcode = IB_WC_RECV,
+		.status = status,
+	};
+
+	if (qp->resp.have_rwqe)
+		arx_responder_complete(qp, &cqe, true);
+}
+
+/*
+ * Have a receive WQE for this message. Returns 0, -ENOENT, or as
+ * arx_recvq_take() for what is malformed; a malformed WQE has been completed.
+ */
+static int arx_responder_take(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+	bool limit = false;
+	int err;
+
+	if (resp->have_rwqe)
+		return 0;
+	err = arx_recvq_take(arx_qp_recvq(qp), &resp->rwqe, &limit);
+	if (limit)
+		arx_srq_event(qp->srq, IB_EVENT_SRQ_LIMIT_REACHED);
+	if (err && err != -ENOENT && qp->srq)
+		arx_srq_event(qp->srq, IB_EVENT_SRQ_ERR);
+	resp->have_rwqe = !err || err == -EINVAL;
+	if (err == -EINVAL)
+		arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR);
+	/* RC sends a NAK first. */
+	if (err == -EINVAL && qp->service != ARX_SERVICE_RC)
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+	return err;
+}
+
+/* Complete the message that @run ends. */
+static void arx_responder_complete_run(struct arx_qp *qp,
+				       const struct arx_run *run)
+{
+	const struct arx_headers *h = &run->h;
+	struct arx_cqe cqe = {
+		.byte_len = qp->resp.received,
+		.opcode = h->op == ARX_OP_WRITE ? IB_WC_RECV_RDMA_WITH_IMM :
+						  IB_WC_RECV,
+		.status = IB_WC_SUCCESS,
+		.src_qp = qp->attr.dest_qp_num,
+		.ex = h->ex,
+	};
+
+	if (h->flags & ARX_IMM)
+		cqe.wc_flags |= IB_WC_WITH_IMM;
+	if (h->flags & ARX_INV)
+		cqe.wc_flags |= IB_WC_WITH_INVALIDATE;
+	arx_responder_complete(qp, &cqe, h->flags & ARX_SOLICITED);
+}
+
+/* What placing payload came to. */
+enum arx_placed {
+	ARX_PLACED,
+	ARX_PLACED_TOO_LONG,
+	ARX_PLACED_BAD_DEST,
+	ARX_PLACED_BAD_SOURCE,
+};
+
+/* The receive WQE's buffer; 10.2.9.2: an SRQ has a PD of its own. */
+static void arx_responder_iter(struct arx_qp *qp, struct arx_iter *it)
+{
+	const struct arx_rwqe *rwqe = &qp->resp.rwqe;
+	struct ib_pd *pd = qp->srq ? qp->srq->ib.pd : qp->ib.pd;
+
+	arx_iter_sge(it, arx_qp_dev(qp), pd, rwqe->sge, rwqe->num_sge,
+		     IB_ACCESS_LOCAL_WRITE);
+}
+
+/* Append the payload to the receive WQE's buffer. */
+static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
+						struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+	struct arx_iter to;
+
+	if (run->len > resp->rwqe.length - resp->received)
+		return ARX_PLACED_TOO_LONG;
+	if (!run->len)
+		return ARX_PLACED;
+
+	arx_responder_iter(qp, &to);
+	if (arx_iter_skip(&to, resp->received))
+		return ARX_PLACED_BAD_DEST;
+	switch (arx_iter_copy(&to, &run->payload, run->len)) {
+	case ARX_COPY_BAD_SOURCE:
+		return ARX_PLACED_BAD_SOURCE;
+	case ARX_COPY_BAD_DEST:
+		return ARX_PLACED_BAD_DEST;
+	default:
+		resp->received += run->len;
+		return ARX_PLACED;
+	}
+}
+
+/* Write the payload where the message's RETH says. */
+static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
+						 struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+	enum arx_copy_error err;
+	struct arx_iter to;
+	struct arx_mr *mr;
+
+	if (run->len > resp->left)
+		return ARX_PLACED_TOO_LONG;
+	if (!run->len)
+		return ARX_PLACED;
+
+	/* Looked up for each run: the key may be gone since the last. */
+	mr = arx_mr_find(arx_qp_dev(qp), qp->ib.pd, resp->rkey,
+			 IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
+	if (!mr || !arx_mr_begin_write(mr))
+		return ARX_PLACED_BAD_DEST;
+	arx_iter_mr(&to, mr, resp->va);
+	err = arx_iter_copy(&to, &run->payload, run->len);
+	arx_mr_end_write(mr);
+	switch (err) {
+	case ARX_COPY_BAD_SOURCE:
+		return ARX_PLACED_BAD_SOURCE;
+	case ARX_COPY_BAD_DEST:
+		return ARX_PLACED_BAD_DEST;
+	default:
+		break;
+	}
+	resp->va += run->len;
+	resp->left -= run->len;
+	resp->received += run->len;
+	return ARX_PLACED;
+}
+
+/*
+ * Begin a message: remember what it is, and for a WRITE where it goes. The
+ * whole range is checked first, so that a WRITE that does not fit writes
+ * nothing. Returns false if the RETH gives no right to it.
+ */
+static bool arx_responder_begin(struct arx_qp *qp, const struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	if (run->h.op == ARX_OP_WRITE) {
+		if (!arx_responder_access(qp, IB_ACCESS_REMOTE_WRITE))
+			return false;
+		/* If all of it is at hand, placing it is the check. */
+		if (run->h.dma_len &&
+		    !(run->h.flags & ARX_LAST && run->h.dma_len == run->len) &&
+		    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, run->h.rkey,
+				 IB_ACCESS_REMOTE_WRITE, run->h.va,
+				 run->h.dma_len))
+			return false;
+		resp->va = run->h.va;
+		resp->left = run->h.dma_len;
+		resp->rkey = run->h.rkey;
+	}
+	resp->op = run->h.op;
+	resp->received = 0;
+	return true;
+}
+
+/* Does @run continue, or begin, what may come now? 9.8.2.1 */
+static bool arx_responder_in_order(const struct arx_qp *qp,
+				   const struct arx_run *run)
+{
+	const struct arx_resp *resp = &qp->resp;
+
+	if (run->h.flags & ARX_FIRST)
+		return !resp->in_message && run->h.dma_len <= ARX_MAX_MSG;
+	return resp->in_message && resp->op == run->h.op;
+}
+
+static bool arx_responder_needs_rwqe(const struct arx_run *run)
+{
+	if (run->h.op == ARX_OP_SEND)
+		return run->h.flags & ARX_FIRST;
+	return run->h.flags & ARX_LAST && run->h.flags & ARX_IMM;
+}
+
+/* No receive WQE: ask the requester to come again at the expected PSN. */
+static void arx_responder_rnr(struct arx_qp *qp)
+{
+	arx_count(arx_qp_dev(qp), SENT_RNR_NAK);
+	arx_responder_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer),
+			  IB_EVENT_COMM_EST);
+	/* What follows in flight is out of sequence; one NAK is enough. */
+	qp->resp.nak_sent = true;
+}
+
+/* Place a run that has passed all checks, and move on. */
+static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+	bool last = run->h.flags & ARX_LAST;
+	enum arx_placed placed;
+
+	/* The RETH's length is the message's, 9.4.3 */
+	if (last && run->h.op == ARX_OP_WRITE && run->len != resp->left) {
+		arx_responder_invalid(qp);
+		return 0;
+	}
+	placed = run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
+					    arx_responder_place_write(qp, run);
+	switch (placed) {
+	case ARX_PLACED:
+		break;
+	case ARX_PLACED_BAD_SOURCE:
+		return -EFAULT;
+	case ARX_PLACED_TOO_LONG:
+		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
+		arx_responder_invalid(qp);
+		return 0;
+	case ARX_PLACED_BAD_DEST:
+		if (run->h.op == ARX_OP_WRITE) {
+			arx_responder_no_access(qp);
+			return 0;
+		}
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
+		arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
+				  IB_EVENT_QP_FATAL);
+		return 0;
+	}
+
+	if (run->h.flags & ARX_INV &&
+	    arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex)) {
+		arx_responder_no_access(qp);
+		return 0;
+	}
+
+	resp->epsn = arx_psn_add(resp->epsn, run->npkts);
+	resp->in_message = !last;
+	if (last) {
+		resp->msn = arx_psn_add(resp->msn, 1);
+		if (run->h.op == ARX_OP_SEND || run->h.flags & ARX_IMM)
+			arx_responder_complete_run(qp, run);
+	}
+	if (run->h.flags & ARX_ACK_REQ)
+		arx_responder_ack(qp);
+	return 0;
+}
+
+/* The part of a run before its last packet. False if there is none. */
+static bool arx_run_trim_last(struct arx_run *run)
+{
+	if (run->npkts == 1)
+		return false;
+	run->npkts--;
+	run->len = run->npkts * run->mtu;
+	run->h.flags &= ~(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED |
+			  ARX_ACK_REQ);
+	return true;
+}
+
+/* RC SEND or WRITE with the expected PSN. */
+static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
+{
+	bool rnr = false;
+	int err = 0;
+
+	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run)) {
+		arx_responder_invalid(qp);
+		return 0;
+	}
+	if (arx_responder_needs_rwqe(run)) {
+		err = arx_responder_take(qp);
+		if (err && err != -ENOENT) {
+			arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
+					  IB_EVENT_QP_FATAL);
+			return 0;
+		}
+		rnr = err;
+	}
+	/* A WRITE needs it only for its end: take what comes before. */
+	if (rnr && (run->h.op == ARX_OP_SEND || !arx_run_trim_last(run))) {
+		arx_responder_rnr(qp);
+		return 0;
+	}
+	if (run->h.flags & ARX_FIRST && !arx_responder_begin(qp, run)) {
+		arx_responder_no_access(qp);
+		return 0;
+	}
+	err = arx_responder_accept(qp, run);
+	if (rnr && !err && !qp->resp.dead)
+		arx_responder_rnr(qp);
+	return err;
+}
+
+/* A request seen before: its answer may be lost. 9.7.5.1.4 */
+static void arx_responder_duplicate(struct arx_qp *qp, struct arx_run *run)
+{
+	arx_count(arx_qp_dev(qp), DUPLICATE_REQUEST);
+	switch (run->h.op) {
+	case ARX_OP_SEND:
+	case ARX_OP_WRITE:
+		arx_responder_ack(qp);
+		break;
+	default:
+		arx_rdatomic_replay(qp, run);
+	}
+}
+
+/* Cut off the @known packets that were placed before. */
+static bool arx_run_trim_first(struct arx_run *run, u32 known)
+{
+	if (!arx_run_well_formed(run) ||
+	    arx_iter_skip(&run->payload, known * run->mtu))
+		return false;
+	run->h.psn = arx_psn_add(run->h.psn, known);
+	run->h.flags &= ~ARX_FIRST;
+	run->npkts -= known;
+	run->len -= known * run->mtu;
+	return true;
+}
+
+static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+	s32 ahead = arx_psn_diff(run->h.psn, resp->epsn);
+
+	if (resp->dead)
+		return 0;
+	if (ahead > 0) {
+		arx_count(arx_qp_dev(qp), OUT_OF_SEQUENCE);
+		if (!resp->nak_sent)
+			arx_responder_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR),
+					  IB_EVENT_COMM_EST);
+		resp->nak_sent = true;
+		return 0;
+	}
+	if (ahead < 0) {
+		bool message = run->h.op == ARX_OP_SEND ||
+			       run->h.op == ARX_OP_WRITE;
+
+		if (!message || -ahead >= run->npkts ||
+		    !arx_run_trim_first(run, -ahead)) {
+			arx_responder_duplicate(qp, run);
+			return 0;
+		}
+	}
+	resp->nak_sent = false;
+
+	if (run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE)
+		return arx_responder_message(qp, run);
+	if (resp->in_message)
+		arx_responder_invalid(qp);
+	else
+		arx_rdatomic_request(qp, run);
+	return 0;
+}
+
+/*
+ * UC: nobody is told of anything. A gap or a refused packet drops the message
+ * it belongs to; its receive WQE serves the next one. 9.8.2.2
+ */
+static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+	bool first = run->h.flags & ARX_FIRST;
+	bool last = run->h.flags & ARX_LAST;
+	enum arx_placed placed;
+
+	if (run->h.op != ARX_OP_SEND && run->h.op != ARX_OP_WRITE)
+		return 0;
+	if (run->h.psn != resp->epsn)
+		resp->in_message = false;
+	resp->epsn = arx_psn_add(run->h.psn, run->npkts);
+	if (first)
+		resp->in_message = false;
+	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run) ||
+	    (arx_responder_needs_rwqe(run) && arx_responder_take(qp)) ||
+	    (first && !arx_responder_begin(qp, run)))
+		goto drop;
+
+	placed = run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
+					    arx_responder_place_write(qp, run);
+	if (placed == ARX_PLACED_BAD_SOURCE)
+		return -EFAULT;
+	if (run->h.op == ARX_OP_SEND && placed != ARX_PLACED) {
+		arx_responder_complete_error(qp, placed == ARX_PLACED_TOO_LONG ?
+					     IB_WC_LOC_LEN_ERR :
+					     IB_WC_LOC_PROT_ERR);
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+		return 0;
+	}
+	if (placed != ARX_PLACED ||
+	    (last && run->h.op == ARX_OP_WRITE && resp->left))
+		goto drop;
+
+	resp->in_message = !last;
+	if (last && (run->h.op == ARX_OP_SEND || run->h.flags & ARX_IMM))
+		arx_responder_complete_run(qp, run);
+	return 0;
+drop:
+	resp->in_message = false;
+	arx_count(arx_qp_dev(qp), RX_DROPPED);
+	return 0;
+}
+
+static u32 arx_responder_qkey(const struct arx_qp *qp)
+{
+	return qp->ib.qp_type == IB_QPT_GSI ? ARX_GSI_QKEY : qp->attr.qkey;
+}
+
+/* What only kernel consumers are told: to applications these bits mean more. */
+static void arx_responder_link_info(const struct arx_run *run,
+				    struct arx_cqe *cqe)
+{
+	cqe->network_hdr_type = run->network;
+	cqe->wc_flags |= IB_WC_WITH_NETWORK_HDR_TYPE;
+	if (run->smac) {
+		ether_addr_copy(cqe->smac, run->smac);
+		cqe->wc_flags |= IB_WC_WITH_SMAC;
+	}
+	if (run->vlan < VLAN_N_VID) {
+		cqe->vlan_id = run->vlan;
+		cqe->wc_flags |= IB_WC_WITH_VLAN;
+	}
+}
+
+/* UD: the GRH, then the datagram. One that does not fit harms nobody. */
+static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+	struct arx_dev *dev = arx_qp_dev(qp);
+	struct arx_cqe cqe = {
+		.byte_len = ARX_GRH_LEN + run->len,
+		.opcode = IB_WC_RECV,
+		.status = IB_WC_SUCCESS,
+		.src_qp = run->h.src_qpn,
+		.ex = run->h.ex,
+		.wc_flags = IB_WC_GRH,
+	};
+	struct arx_iter grh, to;
+
+	if (run->h.op != ARX_OP_SEND)
+		return 0;
+	if (run->h.qkey != arx_responder_qkey(qp)) {
+		arx_count(dev, RX_BAD_QKEY);
+		return 0;
+	}
+	if (arx_responder_take(qp)) {
+		arx_count(dev, RX_NO_RECV);
+		return 0;
+	}
+	if (run->len > resp->rwqe.length ||
+	    resp->rwqe.length - run->len < ARX_GRH_LEN) {
+		/* The WQE stays for a datagram that fits. */
+		arx_count(dev, RX_DROPPED);
+		return 0;
+	}
+
+	arx_iter_buf(&grh, (void *)run->grh);
+	arx_responder_iter(qp, &to);
+	if (arx_iter_copy(&to, &grh, ARX_GRH_LEN) != ARX_COPY_OK ||
+	    arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK) {
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+		return 0;
+	}
+
+	if (run->h.flags & ARX_IMM)
+		cqe.wc_flags |= IB_WC_WITH_IMM;
+	if (!qp->ib.uobject)
+		arx_responder_link_info(run, &cqe);
+	arx_responder_complete(qp, &cqe, run->h.flags & ARX_SOLICITED);
+	return 0;
+}
+
+/* A QP that is ready to receive; tells once that its peer has shown up. */
+static bool arx_responder_ready(struct arx_qp *qp)
+{
+	switch (arx_qp_state(qp)) {
+	case IB_QPS_RTR:
+		if (!qp->resp.established && qp->service != ARX_SERVICE_UD) {
+			qp->resp.established = true;
+			arx_qp_event(qp, IB_EVENT_COMM_EST);
+		}
+		return true;
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+	case IB_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/**
+ * arx_responder_rx - serve a request
+ * @qp: the QP it is addressed to
+ * @run: the request; source and destination address have been checked
+ *
+ * Context: softirq or bottom halves off, RCU read side; on one host the
+ * requester's lock of the peer is held.
+ * Return: 0 whatever became of it, or -EFAULT when the payload could not be
+ * read at its source, which only the sender on this host can do anything about.
+ */
+int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
+{
+	int err = 0;
+
+	spin_lock(&qp->resp.lock);
+	if (!arx_responder_ready(qp))
+		goto out;
+	switch (qp->service) {
+	case ARX_SERVICE_RC:
+		err = arx_responder_rc(qp, run);
+		/* 9.7.5.1.2: one answer may cover many requests. */
+		if (!run->more)
+			arx_rdatomic_reply(qp);
+		break;
+	case ARX_SERVICE_UC:
+		err = arx_responder_uc(qp, run);
+		break;
+	default:
+		err = arx_responder_ud(qp, run);
+	}
+out:
+	spin_unlock(&qp->resp.lock);
+	return err;
+}
+
+/* Receive WQEs flushed in one turn; then others get theirs. */
+#define ARX_FLUSH_TURN	256
+
+/* 10.3.1 ERR: every receive WQE comes back, in order, also later ones. */
+static void arx_responder_flush(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+	u32 most;
+
+	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
+	resp->in_message = false;
+	if (qp->srq) {
+		if (!resp->flushed)
+			arx_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+		resp->flushed = true;
+		return;
+	}
+
+	/*
+	 * From now on libarx tells of new WQEs: it stores prod, then reads the
+	 * flag; here the flag is stored, then prod read.
+	 */
+	WRITE_ONCE(qp->rq.ring.hdr->flags, ARX_RING_KICK_RECV);
+	smp_mb();	/* flags before prod */
+	for (most = ARX_FLUSH_TURN; most; most--) {
+		int err = arx_responder_take(qp);
+
+		if (err && err != -EINVAL)
+			return;
+		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
+	}
+	arx_qp_schedule(qp);
+}
+
+/**
+ * arx_responder_run - go on with what the responder owes
+ * @qp: any QP
+ *
+ * Context: softirq or bottom halves off.
+ */
+void arx_responder_run(struct arx_qp *qp)
+{
+	rcu_read_lock();
+	spin_lock(&qp->resp.lock);
+	if (arx_qp_state(qp) == IB_QPS_ERR)
+		arx_responder_flush(qp);
+	else if (qp->service == ARX_SERVICE_RC)
+		arx_rdatomic_reply(qp);
+	spin_unlock(&qp->resp.lock);
+	rcu_read_unlock();
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A run: a fragment of one message, k >= 1 packets with consecutive PSNs, and
+ * an iterator over its payload. The requester (and the responder, for read
+ * responses) makes runs; tx.c puts them on the wire, rx.c makes them again
+ * from what arrives, loopback.c hands them over on one host. Knows no QP.
+ */
+#ifndef ARX_RUN_H
+#define ARX_RUN_H
+
+#include "mr.h"
+#include "wire.h"
+
+#include <rdma/arx-abi.h>
+
+enum arx_iter_kind {
+	ARX_ITER_NONE,		/* no payload */
+	ARX_ITER_BUF,		/* kernel memory */
+	ARX_ITER_SGE,		/* scatter/gather list by lkey */
+	ARX_ITER_MR,		/* one memory region */
+	ARX_ITER_SKB,		/* payloads of received packets */
+};
+
+/**
+ * struct arx_iter - a place in memory that bytes come from or go to
+ * @kind: which of the union
+ * @buf: ARX_ITER_BUF: next byte
+ * @sge: ARX_ITER_SGE: list, current entry's region (looked up once), offset in
+ *	the current entry, entries left, access wanted of each lkey
+ * @mr: ARX_ITER_MR: region and address, already checked for bounds
+ * @skb: ARX_ITER_SKB: current packet (the next by skb->next), offset in it
+ *
+ * Valid within one RCU read section. A copy of the struct is a saved position.
+ */
+struct arx_iter {
+	enum arx_iter_kind kind;
+	union {
+		void *buf;
+		struct {
+			struct arx_dev *dev;
+			struct ib_pd *pd;
+			const struct arx_sge *list;
+			struct arx_mr *mr;
+			u32 left;
+			u32 off;
+			int access;
+		} sge;
+		struct {
+			struct arx_mr *mr;
+			u64 va;
+		} mr;
+		struct {
+			const struct sk_buff *cur;
+			u32 off;
+		} skb;
+	};
+};
+
+void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev, struct ib_pd *pd,
+		  const struct arx_sge *list, u32 n, int access);
+void arx_iter_buf(struct arx_iter *it, void *buf);
+void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va);
+void arx_iter_skb(struct arx_iter *it, const struct sk_buff *first);
+void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len);
+int arx_iter_skip(struct arx_iter *it, u32 len);
+
+/* What arx_iter_copy() could not do. */
+enum arx_copy_error {
+	ARX_COPY_OK,
+	ARX_COPY_BAD_SOURCE,
+	ARX_COPY_BAD_DEST,
+};
+
+enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
+				  u32 len);
+
+/**
+ * struct arx_run - k packets of one message
+ * @h: headers of the first packet; @h.flags says whether it begins a message,
+ *	and whether the last packet ends it (with its immediate data, rkey to
+ *	invalidate, solicited event and acknowledge request)
+ * @npkts: PSNs covered; all packets but the last carry @mtu bytes
+ * @len: payload bytes
+ * @mtu: path MTU
+ * @payload: @len bytes
+ * @more: another request for the same QP follows at once: answers may wait
+ * @grh: UD receive: 40 bytes to put in front of the payload
+ * @smac: UD receive: the sender's MAC, or NULL
+ * @vlan: UD receive: VLAN id, or 0xffff
+ * @network: UD receive: enum rdma_network_type
+ */
+struct arx_run {
+	struct arx_headers h;
+	u32 npkts;
+	u32 len;
+	u32 mtu;
+	struct arx_iter payload;
+	bool more;
+	const u8 *grh;
+	const u8 *smac;
+	u16 vlan;
+	u8 network;
+};
+
+bool arx_run_well_formed(const struct arx_run *run);
+
+#endif /* ARX_RUN_H */

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * From packets to runs. The stack hands over what arrives at the UDP port, in
+ * softirq context. A packet counts only if everything about it fits: lengths,
+ * ICRC, partition, QP, service, state and both addresses. Anything else
+ * changes a counter. Consecutive packets of one message become one run.
+ */
+
+#include <linux/if_vlan.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+
+#include "gso.h"
+#include "mcast.h"
+#include "net.h"
+#include "qp.h"
+#include "rx.h"
+
+/**
+ * struct arx_rx - what the stack handed over, on its way to the QPs
+ * @ns: the socket's
+ * @netdev: where it arrived
+ * @dev: counts what belongs to no QP, or NULL
+ * @joined: it came as one: GRO has checked the ICRCs, or there are none
+ * @avoided: there are none
+ * @saddr: source address, v4-mapped
+ * @daddr: destination address, v4-mapped
+ * @first: packets of the run being gathered, linked by ->next; NULL: none
+ * @last: the last of them
+ * @last_h: headers of @last
+ * @qp: whose run it is
+ * @run: it; headers of @first
+ * @wake: the completer of @qp wants its requester to run
+ */
+struct arx_rx {
+	struct arx_netns *ns;
+	struct net_device *netdev;
+	struct arx_dev *dev;
+	bool joined;
+	bool avoided;
+	struct in6_addr saddr;
+	struct in6_addr daddr;
+	struct sk_buff *first;
+	struct sk_buff *last;
+	struct arx_headers last_h;
+	struct arx_qp *qp;
+	struct arx_run run;
+	bool wake;
+};
+
+/* Count something about a packet that belongs to no QP. */
+static void arx_rx_count(const struct arx_rx *rx, enum arx_counter counter)
+{
+	if (rx->dev)
+		this_cpu_inc(rx->dev->stats->c[counter]);
+}
+
+/* Addresses and lengths of the outer headers; the BTH is not read. */
+static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+	unsigned int ip_len;
+
+	if (ip->version == 4) {
+		/* A17.3.1: no options */
+		ip_len = sizeof(*ip);
+		ipv6_addr_set_v4mapped(ip->saddr, &rx->saddr);
+		ipv6_addr_set_v4mapped(ip->daddr, &rx->daddr);
+	} else {
+		ip_len = sizeof(struct ipv6hdr);
+		rx->saddr = ipv6_hdr(skb)->saddr;
+		rx->daddr = ipv6_hdr(skb)->daddr;
+	}
+	if (skb_network_header_len(skb) != ip_len ||
+	    ntohs(udp_hdr(skb)->len) != skb->len)
+		return -EINVAL;
+	return 0;
+}
+
+static bool arx_rx_icrc_fits(struct arx_rx *rx, struct sk_buff *skb)
+{
+	__le32 icrc;
+
+	arx_rx_count(rx, rx->avoided ? ARX_CNT_ICRC_AVOIDED :
+				       ARX_CNT_ICRC_COMPUTED);
+	if (rx->joined)
+		return true;
+	return !skb_copy_bits(skb, skb->len - sizeof(icrc), &icrc,
+			      sizeof(icrc)) && icrc == arx_icrc(skb);
+}
+
+/* Make what is needed of a packet linear: 0, or the bytes of its headers. */
+static int arx_rx_pull_headers(struct sk_buff *skb)
+{
+	int len;
+
+	if (skb->len < ARX_BTH_LEN + ARX_ICRC_LEN ||
+	    !pskb_may_pull(skb, ARX_BTH_LEN))
+		return 0;
+	len = arx_headers_peek(*skb->data);
+	if (len < 0 || skb->len < len + ARX_ICRC_LEN ||
+	    !pskb_may_pull(skb, len))
+		return 0;
+	return len;
+}
+
+/*
+ * From a packet that begins with its BTH to its payload alone. A packet whose
+ * ICRC does not fit is not looked into.
+ */
+static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
+			struct arx_headers *h)
+{
+	int len = arx_rx_pull_headers(skb);
+
+	if (!len) {
+		arx_rx_count(rx, ARX_CNT_RX_MALFORMED);
+		return -EINVAL;
+	}
+	if (!arx_rx_icrc_fits(rx, skb)) {
+		arx_rx_count(rx, ARX_CNT_RX_ICRC_ERR);
+		return -EINVAL;
+	}
+	if (arx_headers_read(h, skb->data, len) != len ||
+	    skb->len < len + h->pad + ARX_ICRC_LEN) {
+		arx_rx_count(rx, ARX_CNT_RX_MALFORMED);
+		return -EINVAL;
+	}
+	/* The default partition, as a full or as a limited member: 10.9.3 */
+	if ((h->pkey | BIT(15)) != ARX_PKEY) {
+		arx_rx_count(rx, ARX_CNT_RX_BAD_PKEY);
+		return -EINVAL;
+	}
+
+	__skb_pull(skb, len);
+	if (pskb_trim(skb, skb->len - h->pad - ARX_ICRC_LEN)) {
+		arx_rx_count(rx, ARX_CNT_RX_DROPPED);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static bool arx_rx_is_multicast(const struct in6_addr *addr)
+{
+	if (ipv6_addr_v4mapped(addr))
+		return ipv4_is_multicast(addr->s6_addr32[3]);
+	return ipv6_addr_is_multicast(addr);
+}
+
+static struct arx_qp *arx_rx_find_qp(struct arx_rx *rx, u32 qpn)
+{
+	struct net *net = rx->ns->net;
+	struct arx_dev *dev;
+	struct arx_qp *qp;
+
+	if (qpn == 1) {
+		dev = arx_net_find_dev(net, &rx->daddr, NULL);
+		return dev ? rcu_dereference(dev->gsi) : NULL;
+	}
+	qp = arx_ids_find(&arx_qps, qpn);
+	if (qp && !net_eq(dev_net(arx_qp_dev(qp)->netdev), net))
+		return NULL;
+	return qp;
+}
+
+/* Is a packet with these addresses for this QP? */
+static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
+{
+	const struct ib_gid_attr *gid;
+	const struct arx_av *av;
+
+	if (qp->qpn == 1)
+		return true;	/* it was found by its address */
+	if (qp->service == ARX_SERVICE_UD) {
+		gid = arx_net_dev_has(arx_qp_dev(qp), &rx->daddr);
+		if (gid)
+			rdma_put_gid_attr(gid);
+		return gid;
+	}
+	av = rcu_dereference(qp->av);
+	return av && ipv6_addr_equal(&av->daddr, &rx->saddr) &&
+	       ipv6_addr_equal(&av->saddr, &rx->daddr);
+}
+
+static bool arx_rx_state_fits(const struct arx_qp *qp)
+{
+	switch (arx_qp_state(qp)) {
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+	case IB_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The QP a packet may reach, or NULL. */
+static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
+				   const struct arx_headers *h)
+{
+	struct arx_qp *qp = arx_rx_find_qp(rx, h->qpn);
+
+	if (!qp || qp->service != h->service || !arx_rx_state_fits(qp)) {
+		arx_rx_count(rx, ARX_CNT_RX_NO_QP);
+		return NULL;
+	}
+	if (!arx_rx_addresses_fit(rx, qp)) {
+		arx_count(arx_qp_dev(qp), RX_WRONG_ADDR);
+		return NULL;
+	}
+	return qp;
+}
+
+/* What a UD completion tells of the packet's outer headers: 11.4.2.1 */
+static void arx_rx_read_grh(struct arx_run *run, const struct sk_buff *skb,
+			    u8 *grh)
+{
+	const struct net_device *netdev = skb->dev;
+
+	if (ip_hdr(skb)->version == 4) {
+		run->network = RDMA_NETWORK_IPV4;
+		memset(grh, 0, ARX_GRH_LEN - sizeof(struct iphdr));
+		memcpy(grh + ARX_GRH_LEN - sizeof(struct iphdr), ip_hdr(skb),
+		       sizeof(struct iphdr));
+	} else {
+		run->network = RDMA_NETWORK_IPV6;
+		memcpy(grh, ipv6_hdr(skb), ARX_GRH_LEN);
+	}
+	run->grh = grh;
+
+	run->smac = NULL;
+	if (netdev->type == ARPHRD_ETHER && skb_mac_header_was_set(skb))
+		run->smac = eth_hdr(skb)->h_source;
+	run->vlan = is_vlan_dev(netdev) ? vlan_dev_vlan_id(netdev) : 0xffff;
+}
+
+static bool arx_rx_is_response(const struct arx_headers *h)
+{
+	return h->op == ARX_OP_READ_RESPONSE || h->op == ARX_OP_ACK ||
+	       h->op == ARX_OP_ATOMIC_ACK;
+}
+
+static void arx_rx_consume(struct sk_buff *skb)
+{
+	while (skb) {
+		struct sk_buff *next = skb->next;
+
+		skb_mark_not_on_list(skb);
+		consume_skb(skb);
+		skb = next;
+	}
+}
+
+/*
+ * Hand over the run that was gathered, if there is one. What it makes a QP send
+ * waits for the run behind it, which @next begins, if that is for the same QP.
+ */
+static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
+			 const struct arx_headers *next)
+{
+	bool more = next && qp == rx->qp;
+	struct arx_run *run = &rx->run;
+	struct arx_dev *dev;
+	u8 grh[ARX_GRH_LEN];
+
+	if (!rx->first)
+		return;
+
+	dev = arx_qp_dev(rx->qp);
+	arx_count(dev, RCVD_RUNS);
+	arx_count_add(dev, RCVD_PKTS, run->npkts);
+
+	arx_iter_skb(&run->payload, rx->first);
+	if (run->h.service == ARX_SERVICE_UD)
+		arx_rx_read_grh(run, rx->first, grh);
+	if (arx_rx_is_response(&run->h)) {
+		rx->wake |= arx_completer_rx(rx->qp, run);
+	} else {
+		run->more = more && !arx_rx_is_response(next);
+		arx_responder_rx(rx->qp, run);
+	}
+	if (rx->wake && !more) {
+		rx->wake = false;
+		arx_requester_run(rx->qp);
+	}
+	arx_rx_consume(rx->first);
+	rx->first = NULL;
+}
+
+/* May a packet follow the last one in the same run? */
+static bool arx_rx_continues(const struct arx_rx *rx,
+			     const struct arx_headers *h)
+{
+	const struct arx_headers *last = &rx->last_h;
+
+	return rx->first && h->qpn == last->qpn && h->op == last->op &&
+	       h->service == last->service &&
+	       h->psn == arx_psn_add(last->psn, 1) &&
+	       !(last->flags & ARX_LAST) && !(h->flags & ARX_FIRST) &&
+	       rx->last->len == rx->run.mtu;
+}
+
+static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb,
+			 const struct arx_headers *h)
+{
+	struct arx_run *run = &rx->run;
+
+	rx->first = skb;
+	run->h = *h;
+	run->npkts = 1;
+	run->len = skb->len;
+	run->mtu = READ_ONCE(rx->qp->mtu);
+}
+
+/* The end of a run speaks for it: 9.7.5.1.2 lets one answer cover many. */
+static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb,
+			  const struct arx_headers *h)
+{
+	struct arx_run *run = &rx->run;
+
+	rx->last->next = skb;
+	run->npkts++;
+	run->len += skb->len;
+	run->h.flags |= h->flags;
+	run->h.ex = h->ex;
+	if (h->flags & ARX_LAST && h->op == ARX_OP_READ_RESPONSE) {
+		run->h.syndrome = h->syndrome;
+		run->h.msn = h->msn;
+	}
+}
+
+/* To all QPs of the group, whichever device of this netdev they are on. */
+static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
+				     const struct arx_headers *h)
+{
+	u8 grh[ARX_GRH_LEN];
+	struct arx_dev *dev;
+
+	list_for_each_entry_rcu(dev, &arx_net_devs, link) {
+		struct arx_run run = {
+			.h = *h,
+			.npkts = 1,
+			.len = skb->len,
+			.mtu = skb->len,
+		};
+
+		if (dev->netdev != rx->netdev &&
+		    !(is_vlan_dev(rx->netdev) &&
+		      vlan_dev_real_dev(rx->netdev) == dev->netdev))
+			continue;
+		arx_count(dev, RCVD_RUNS);
+		arx_count(dev, RCVD_PKTS);
+		arx_iter_skb(&run.payload, skb);
+		arx_rx_read_grh(&run, skb, grh);
+		arx_mcast_deliver(dev, &rx->daddr, &run);
+	}
+}
+
+/* One packet, beginning with its BTH. */
+static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
+{
+	struct arx_headers h;
+
+	skb_mark_not_on_list(skb);
+	if (arx_rx_strip(rx, skb, &h))
+		goto drop;
+
+	if (h.qpn == ARX_MULTICAST_QPN && h.service == ARX_SERVICE_UD &&
+	    arx_rx_is_multicast(&rx->daddr)) {
+		arx_rx_receive_multicast(rx, skb, &h);
+		consume_skb(skb);
+		return;
+	}
+
+	if (arx_rx_continues(rx, &h)) {
+		arx_rx_append(rx, skb, &h);
+	} else {
+		struct arx_qp *qp = arx_rx_admit(rx, &h);
+
+		arx_rx_flush(rx, qp, &h);
+		if (!qp)
+			goto drop;
+		rx->qp = qp;
+		arx_rx_begin(rx, skb, &h);
+	}
+	rx->last = skb;
+	rx->last_h = h;
+	return;
+
+drop:
+	kfree_skb(skb);
+}
+
+/* Packets that arrived joined, from the second one on. */
+static struct sk_buff *arx_rx_split(struct arx_rx *rx, struct sk_buff *skb)
+{
+	if (arx_gso_is_ours(skb)) {
+		rx->joined = true;
+		rx->avoided = !arx_gso_is_checked(skb);
+		return arx_gso_split(skb);
+	}
+	/* Others' offloads mean something else; a list is one IP packet's. */
+	if (skb_is_gso(skb) || (skb_has_frag_list(skb) && skb_linearize(skb)))
+		return ERR_PTR(-EINVAL);
+	return NULL;
+}
+
+/**
+ * arx_rx_encap - receive what arrived at the UDP port
+ * @sk: the namespace's socket
+ * @skb: from the UDP header on; consumed
+ *
+ * Context: softirq, RCU read side.
+ * Return: 0, always: nothing is left for UDP.
+ */
+int arx_rx_encap(struct sock *sk, struct sk_buff *skb)
+{
+	struct arx_rx rx = {
+		.ns = rcu_dereference_sk_user_data(sk),
+		.netdev = skb->dev,
+	};
+	struct sk_buff *rest;
+
+	if (!rx.ns)	/* the socket is being closed */
+		goto drop;
+	rx.dev = arx_net_dev_on(rx.ns, rx.netdev);
+	if (!pskb_may_pull(skb, sizeof(struct udphdr)) ||
+	    arx_rx_read_envelope(&rx, skb))
+		goto malformed;
+	__skb_pull(skb, sizeof(struct udphdr));
+
+	rest = arx_rx_split(&rx, skb);
+	if (IS_ERR(rest))
+		goto malformed;
+	arx_rx_receive(&rx, skb);
+	while (rest) {
+		skb = rest;
+		rest = rest->next;
+		arx_rx_receive(&rx, skb);
+	}
+	arx_rx_flush(&rx, NULL, NULL);
+	return 0;
+
+malformed:
+	arx_rx_count(&rx, ARX_CNT_RX_MALFORMED);
+drop:
+	kfree_skb(skb);
+	return 0;
+}

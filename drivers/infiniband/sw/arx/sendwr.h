@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef ARX_SENDWR_H
+#define ARX_SENDWR_H
+
+#include "qp.h"
+
+void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe);
+enum ib_wc_status arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe);
+int arx_sendwr_write(struct arx_qp *qp, const struct ib_send_wr *wr,
+		     struct arx_send_wqe *wqe);
+void arx_sendwr_release(struct arx_swqe *swqe);
+void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe);
+
+#endif /* ARX_SENDWR_H */

@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * From a run to packets on their way down.
+ *
+ * Payload of a connected service is not copied: the packets hold its pages.
+ * (What an application does to memory before its completion is what the peer
+ * may see; duplicates of acknowledged packets are nobody's data.) UC and UD
+ * complete at once, when packets may still be queued, so theirs is copied.
+ *
+ * Packets belong to a socket of the QP's, which exists for nothing else: the
+ * stack's own accounting of what is queued below then holds a QP back, and
+ * lets it go on, without a pointer to the QP or into this module in any
+ * packet. The socket lives in the first network namespace, which outlives
+ * every QP; where packets go is decided by their route.
+ */
+
+#include <net/ip.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/route.h>
+#include <net/sock.h>
+
+#include "compat.h"
+#include "gso.h"
+#include "net.h"
+#include "qp.h"
+#include "tx.h"
+
+/* Bytes (with overhead) a QP may have queued below; half wakes it again. */
+#define ARX_TX_SNDBUF		(512 * 1024)
+
+/* Payload up to this size is cheaper to copy than to refer to. */
+#define ARX_TX_LINEAR		256
+
+/**
+ * struct arx_tx - one run on its way
+ * @run: its payload iterator moves on
+ * @headroom: bytes in front of the BTH
+ * @hold: refer to the payload's pages, if they can be held
+ */
+struct arx_tx {
+	struct arx_run *run;
+	unsigned int headroom;
+	bool hold;
+};
+
+/* Called at the end of each packet of the socket, in any context. */
+static void arx_tx_write_space(struct sock *sk)
+{
+	struct arx_qp *qp;
+
+	smp_mb__after_atomic();	/* the socket's fill, then tx_blocked */
+	rcu_read_lock();
+	qp = rcu_dereference_sk_user_data(sk);
+	if (qp && READ_ONCE(qp->tx_blocked) &&
+	    sk_wmem_alloc_get(sk) <= ARX_TX_SNDBUF / 2 &&
+	    xchg(&qp->tx_blocked, false))
+		arx_qp_schedule(qp);
+	rcu_read_unlock();
+}
+
+/* What a socket's wake-up is when it is made: static in the kernel. */
+static void (*arx_tx_write_space_default)(struct sock *sk);
+
+/**
+ * arx_tx_init - make what a QP needs to send
+ * @qp: being created
+ *
+ * Context: may sleep.
+ * Return: 0 or the error of making a socket.
+ */
+int arx_tx_init(struct arx_qp *qp)
+{
+	struct socket *sock;
+	int err;
+
+	/* One that may send both protocols, unless there is only one. */
+	err = sock_create_kern(&init_net, AF_INET6, SOCK_DGRAM, IPPROTO_UDP,
+			       &sock);
+	if (err)
+		err = sock_create_kern(&init_net, AF_INET, SOCK_DGRAM,
+				       IPPROTO_UDP, &sock);
+	if (err)
+		return err;
+
+	sk_set_txhash(sock->sk);	/* spreads QPs over transmit queues */
+	WRITE_ONCE(arx_tx_write_space_default, sock->sk->sk_write_space);
+	sock->sk->sk_write_space = arx_tx_write_space;
+	rcu_assign_sk_user_data(sock->sk, qp);
+	qp->tx_sock = sock;
+	return 0;
+}
+
+/**
+ * arx_tx_forget - packets on their way wake a QP no more
+ * @qp: about to be destroyed, a grace period from now at the earliest
+ *
+ * From that grace period on, none of them leads to @qp or into this module.
+ *
+ * Context: any.
+ */
+void arx_tx_forget(struct arx_qp *qp)
+{
+	struct sock *sk = qp->tx_sock->sk;
+
+	WRITE_ONCE(sk->sk_write_space, READ_ONCE(arx_tx_write_space_default));
+	rcu_assign_sk_user_data(sk, NULL);
+}
+
+/**
+ * arx_tx_cleanup - undo arx_tx_init()
+ * @qp: arx_tx_forget() was called, and a grace period has passed since then and
+ *	since @qp could last send
+ *
+ * Context: may sleep.
+ */
+void arx_tx_cleanup(struct arx_qp *qp)
+{
+	/* Packets keep what they need of it. */
+	sock_release(qp->tx_sock);
+	qp->tx_sock = NULL;
+}
+
+/*
+ * Each CPU has queues of its own on the way down, and on veth up again: packets
+ * sent here would overtake those that still wait on another CPU, which the peer
+ * takes for a loss. Have the QP go on there instead. Its requester and
+ * responder may both write tx_cpu; either's word will do.
+ */
+static bool arx_tx_moved(struct arx_qp *qp)
+{
+	int cpu = READ_ONCE(qp->tx_cpu);
+
+	if (likely(cpu == smp_processor_id()))
+		return false;
+	if (sk_wmem_alloc_get(qp->tx_sock->sk) && cpu_online(cpu)) {
+		arx_count(arx_qp_dev(qp), TX_MOVED);
+		queue_work_on(cpu, system_bh_wq, &qp->work);
+		return true;
+	}
+	WRITE_ONCE(qp->tx_cpu, smp_processor_id());
+	return false;
+}
+
+/* Is there room for a run? If not, arx_tx_write_space() schedules the QP. */
+static bool arx_tx_may_send(struct arx_qp *qp)
+{
+	struct sock *sk = qp->tx_sock->sk;
+
+	if (arx_tx_moved(qp))
+		return false;
+	if (likely(sk_wmem_alloc_get(sk) < ARX_TX_SNDBUF))
+		return true;
+
+	WRITE_ONCE(qp->tx_blocked, true);
+	smp_mb();	/* tx_blocked, then the socket's fill once more */
+	if (sk_wmem_alloc_get(sk) > ARX_TX_SNDBUF / 2) {
+		arx_count(arx_qp_dev(qp), TX_BLOCKED);
+		return false;
+	}
+	/* The QP's other stage may wait on the same flag: wake it for that. */
+	if (xchg(&qp->tx_blocked, false))
+		arx_qp_schedule(qp);
+	return true;
+}
+
+/**
+ * arx_tx_blocked - does a QP wait for packets to end?
+ * @qp: any QP
+ *
+ * Context: any.
+ * Return: true if it will be scheduled when enough have.
+ */
+bool arx_tx_blocked(struct arx_qp *qp)
+{
+	return READ_ONCE(qp->tx_blocked);
+}
+
+/**
+ * arx_tx_icrc_computed - joined packets got their ICRCs on the way down
+ * @skb: of them all; its socket leads to the device that sent it, which counted
+ *	ICRCs as avoided. Without one it was received by now: that is another's
+ * @n: number of packets
+ *
+ * Context: RCU read side.
+ */
+void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
+{
+	struct arx_qp *qp;
+
+	if (!skb->sk || READ_ONCE(skb->sk->sk_write_space) != arx_tx_write_space)
+		return;
+	qp = rcu_dereference_sk_user_data(skb->sk);
+	if (!qp)
+		return;
+	arx_count_add(arx_qp_dev(qp), ICRC_COMPUTED, n);
+	arx_count_add(arx_qp_dev(qp), ICRC_AVOIDED, -(u64)n);
+}
+
+/* The headers of packet @i of @n, which carries @len bytes. */
+static void arx_tx_headers(const struct arx_run *run, u32 i, u32 n, u32 len,
+			   struct arx_headers *h)
+{
+	*h = run->h;
+	h->pkey = ARX_PKEY;
+	h->psn = arx_psn_add(run->h.psn, i);
+	h->pad = -len & 3;
+	if (i)
+		h->flags &= ~ARX_FIRST;
+	if (i + 1 < n)
+		h->flags &= ~(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED |
+			      ARX_ACK_REQ);
+}
+
+static int arx_tx_copy(struct arx_tx *tx, void *to, u32 len)
+{
+	struct arx_iter it;
+
+	arx_iter_buf(&it, to);
+	return arx_iter_copy(&it, &tx->run->payload, len) == ARX_COPY_OK ?
+	       0 : -EFAULT;
+}
+
+/*
+ * Append fresh memory of the packet's own for what follows the BTH. Its pages
+ * are shared only with other such pieces. At most a page: for more the allocator
+ * fails where large pages are short.
+ */
+static void *arx_tx_add_piece(struct sk_buff *skb, u32 len)
+{
+	void *p = napi_alloc_frag(len);
+	struct page *page;
+
+	if (!p)
+		return NULL;
+	page = virt_to_head_page(p);
+	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page,
+			p - page_address(page), len, SKB_DATA_ALIGN(len));
+	return p;
+}
+
+/* Bytes at @p, all in one page, into the packet; false if they must not be. */
+static bool arx_tx_add_page(struct sk_buff *skb, void *p, u32 len)
+{
+	struct page *page = virt_to_page(p);
+	int i = skb_shinfo(skb)->nr_frags;
+
+	if (!virt_addr_valid(p) || !sendpage_ok(page))
+		return false;
+	if (skb_can_coalesce(skb, i, page, offset_in_page(p))) {
+		skb_coalesce_rx_frag(skb, i - 1, len, len);
+		return true;
+	}
+	if (i == MAX_SKB_FRAGS - 1)	/* one is for the trailer */
+		return false;
+	get_page(page);
+	skb_add_rx_frag(skb, i, page, offset_in_page(p), len, len);
+	return true;
+}
+
+/*
+ * Refer to the payload's pages. Each is held for itself: what is contiguous
+ * need not be one folio. -EAGAIN: some cannot be held (slab), or there are too
+ * many; the packet is as before, the iterator is not.
+ */
+static int arx_tx_add_pages(struct arx_tx *tx, struct sk_buff *skb, u32 len)
+{
+	u32 headers = skb->len;
+
+	while (len) {
+		u32 n;
+		void *p = arx_iter_next(&tx->run->payload, len, &n);
+
+		if (!p)
+			return -EFAULT;
+		len -= n;
+		while (n) {
+			u32 m = min_t(u32, n, PAGE_SIZE - offset_in_page(p));
+
+			if (!arx_tx_add_page(skb, p, m))
+				return __pskb_trim(skb, headers) ?: -EAGAIN;
+			p += m;
+			n -= m;
+		}
+	}
+	return 0;
+}
+
+/* Pad bytes and the place of the ICRC, at the end of a packet of @len bytes. */
+static void arx_tx_write_trailer(u8 *p, u32 pad, u32 len)
+{
+	memset(p, 0, pad);
+	arx_gso_write_len(p + pad, len);
+}
+
+/* Payload and trailer of a packet that is not linear. */
+static int arx_tx_add_payload(struct arx_tx *tx, struct sk_buff *skb, u32 len,
+			      u32 pad)
+{
+	struct arx_iter start = tx->run->payload;
+	void *p;
+	int err;
+
+	err = tx->hold ? arx_tx_add_pages(tx, skb, len) : -EAGAIN;
+	if (err == -EAGAIN) {
+		tx->run->payload = start;
+		p = arx_tx_add_piece(skb, len);
+		err = p ? arx_tx_copy(tx, p, len) : -ENOMEM;
+	}
+	if (err)
+		return err;
+
+	p = arx_tx_add_piece(skb, pad + ARX_ICRC_LEN);
+	if (!p)
+		return -ENOMEM;
+	arx_tx_write_trailer(p, pad, skb->len);
+	return 0;
+}
+
+/* A packet from the BTH on, with room for the ICRC at its end. */
+static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx,
+					  const struct arx_headers *h, u32 len)
+{
+	u32 trailer = h->pad + ARX_ICRC_LEN;
+	bool linear = len <= ARX_TX_LINEAR;
+	u32 headers = arx_headers_len(h);
+	struct sk_buff *skb;
+	int err;
+
+	skb = alloc_skb(tx->headroom + headers + (linear ? len + trailer : 0),
+			GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return ERR_PTR(-ENOMEM);
+	skb_reserve(skb, tx->headroom);
+	arx_headers_write(h, skb_put(skb, headers));
+
+	if (linear) {
+		err = arx_tx_copy(tx, skb_put(skb, len), len);
+		arx_tx_write_trailer(skb_put(skb, trailer), h->pad, skb->len);
+	} else {
+		err = arx_tx_add_payload(tx, skb, len, h->pad);
+	}
+	if (err) {
+		kfree_skb(skb);
+		return ERR_PTR(err);
+	}
+	return skb;
+}
+
+/* All packets of the run, behind those of @batch; none if one cannot be made. */
+static int arx_tx_append(struct arx_tx *tx, u32 n, struct arx_tx_batch *batch)
+{
+	struct arx_tx_batch before = *batch;
+	struct arx_run *run = tx->run;
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		u32 len = min(run->mtu, run->len - i * run->mtu);
+		struct arx_headers h;
+		struct sk_buff *skb;
+
+		arx_tx_headers(run, i, n, len, &h);
+		skb = arx_tx_make_packet(tx, &h, len);
+		if (IS_ERR(skb)) {
+			kfree_skb_list(*before.end);
+			*before.end = NULL;
+			*batch = before;
+			return PTR_ERR(skb);
+		}
+		*batch->end = skb;
+		batch->end = &skb->next;
+		batch->n++;
+		batch->len += skb->len;
+		batch->largest = max(batch->largest, skb->len);
+	}
+	return 0;
+}
+
+static void arx_tx_push_udp(const struct arx_av *av, struct sk_buff *skb)
+{
+	struct udphdr *udp = skb_push(skb, sizeof(*udp));
+
+	skb_reset_transport_header(skb);
+	udp->source = htons(av->sport);
+	udp->dest = htons(ARX_UDP_PORT);
+	udp->len = htons(skb->len);
+	udp->check = 0;		/* A17.3.1.2: the ICRC covers it all */
+}
+
+/*
+ * The identification is the PSN's, so that it counts up with the packets of a
+ * run as a split of a larger packet would have it: the ICRC covers it.
+ */
+static void arx_tx_push_ipv4(const struct arx_av *av, struct sk_buff *skb,
+			     u16 id)
+{
+	struct iphdr *ip = skb_push(skb, sizeof(*ip));
+
+	skb_reset_network_header(skb);
+	skb->protocol = htons(ETH_P_IP);
+	ip->version = 4;
+	ip->ihl = sizeof(*ip) / 4;
+	ip->tos = av->tos;
+	ip->tot_len = htons(skb->len);
+	ip->id = htons(id);
+	ip->frag_off = htons(IP_DF);
+	ip->ttl = av->ttl;
+	ip->protocol = IPPROTO_UDP;
+	ip->check = 0;
+	ip->saddr = av->saddr.s6_addr32[3];
+	ip->daddr = av->daddr.s6_addr32[3];
+}
+
+static void arx_tx_push_ipv6(const struct arx_av *av, struct sk_buff *skb)
+{
+	struct ipv6hdr *ip = skb_push(skb, sizeof(*ip));
+
+	skb_reset_network_header(skb);
+	skb->protocol = htons(ETH_P_IPV6);
+	ip6_flow_hdr(ip, av->tos, htonl(av->flow_label));
+	ip->payload_len = htons(skb->len - sizeof(*ip));
+	ip->nexthdr = IPPROTO_UDP;
+	ip->hop_limit = av->ttl;
+	ip->saddr = av->saddr;
+	ip->daddr = av->daddr;
+}
+
+static void arx_tx_put_icrc(struct sk_buff *skb)
+{
+	__le32 icrc = arx_icrc(skb);
+
+	skb_store_bits(skb, skb->len - sizeof(icrc), &icrc, sizeof(icrc));
+}
+
+static int arx_tx_local_out(struct net *net, struct sock *sk,
+			    struct sk_buff *skb)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return ip6_local_out(net, sk, skb);
+#endif
+	return ip_local_out(net, sk, skb);
+}
+
+/* Hand a packet, or joined ones, to the stack; gone whatever comes of it. */
+static int arx_tx_send_packet(struct arx_qp *qp,
+			      const struct arx_tx_batch *batch,
+			      struct sk_buff *skb, u32 psn)
+{
+	struct net *net = dev_net(arx_qp_dev(qp)->netdev);
+	const struct arx_av *av = batch->av;
+	struct sock *sk = qp->tx_sock->sk;
+	int err;
+
+	arx_tx_push_udp(av, skb);
+	if (av->ipv4)
+		arx_tx_push_ipv4(av, skb, psn);
+	else
+		arx_tx_push_ipv6(av, skb);
+	if (skb_is_gso(skb))
+		arx_gso_mark(skb);
+	else
+		arx_tx_put_icrc(skb);
+
+	skb->priority = av->sl ? av->sl : rt_tos2priority(av->tos);
+	skb_dst_set_noref(skb, batch->dst);
+	skb_set_owner_w(skb, sk);
+	err = arx_tx_local_out(net, sk, skb);
+	return net_xmit_eval(err);
+}
+
+static void arx_tx_send_packets(struct arx_qp *qp,
+				const struct arx_tx_batch *batch)
+{
+	struct sk_buff *skb = batch->first;
+	u32 psn = batch->psn;
+
+	while (skb) {
+		struct sk_buff *next = skb->next;
+
+		skb_mark_not_on_list(skb);
+		if (arx_tx_send_packet(qp, batch, skb, psn++)) {
+			/* What follows a loss would only be dropped there. */
+			kfree_skb_list(next);
+			return;
+		}
+		skb = next;
+	}
+}
+
+/*
+ * Join the packets, or even one whose ICRC is worth avoiding, unless the stack
+ * will transform what it carries (IPsec, encapsulation by the route), or let it
+ * out as it is.
+ */
+static bool arx_tx_joins(const struct arx_tx_batch *batch)
+{
+	return arx_gso_usable() &&
+	       (batch->n > 1 || skb_is_nonlinear(batch->first)) &&
+	       !dst_xfrm(batch->dst) && !batch->dst->lwtstate &&
+	       arx_gso_may_leave(dst_dev_rcu(batch->dst));
+}
+
+static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
+{
+	struct arx_dev *dev = arx_qp_dev(qp);
+
+	/* Gathered packets counted for nobody who asked meanwhile. */
+	WRITE_ONCE(qp->tx_cpu, smp_processor_id());
+	arx_count(dev, SENT_RUNS);
+	arx_count_add(dev, SENT_PKTS, batch->n);
+	if (arx_tx_joins(batch)) {
+		arx_gso_join(batch->first, batch->n, batch->largest);
+		arx_count_add(dev, ICRC_AVOIDED, batch->n);
+	} else {
+		arx_count_add(dev, ICRC_COMPUTED, batch->n);
+	}
+	arx_tx_send_packets(qp, batch);
+}
+
+/**
+ * arx_tx_flush - let gathered packets leave
+ * @qp: sender
+ * @batch: from arx_tx_run(); empty afterwards
+ *
+ * The packets leave in here, so their receivers on this host run afterwards.
+ * What is lost on the way is lost, as any packet may be.
+ *
+ * Context: as arx_tx_run(), and in the same RCU read section.
+ */
+void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
+{
+	if (!batch->dst)
+		return;
+	if (batch->n)
+		arx_tx_send(qp, batch);
+	dst_release(batch->dst);
+	*batch = (struct arx_tx_batch) {};
+}
+
+static unsigned int arx_tx_headroom(const struct arx_av *av,
+				    struct dst_entry *dst)
+{
+	return LL_RESERVED_SPACE(dst_dev_rcu(dst)) + dst->header_len +
+	       (av->ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)) +
+	       sizeof(struct udphdr);
+}
+
+/*
+ * Can a run of @n packets leave with those of @batch? Datagrams cannot: each
+ * is delivered with its own IP header.
+ */
+static bool arx_tx_follows(const struct arx_tx_batch *batch,
+			   const struct arx_av *av, const struct arx_run *run,
+			   u32 n)
+{
+	return batch->av == av && run->h.service != ARX_SERVICE_UD &&
+	       run->h.psn == arx_psn_add(batch->psn, batch->n) &&
+	       batch->len + arx_tx_size(run->len, n) <= ARX_TX_BATCH_MAX;
+}
+
+static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
+			struct arx_av *av, u32 psn)
+{
+	struct dst_entry *dst = arx_net_route(arx_qp_dev(qp), av);
+
+	if (IS_ERR(dst))
+		return PTR_ERR(dst);
+	batch->dst = dst;
+	batch->av = av;
+	batch->end = &batch->first;
+	batch->psn = psn;
+	return 0;
+}
+
+/**
+ * arx_tx_run - put a run on the wire
+ * @qp: sender
+ * @av: destination
+ * @run: at most ARX_TX_RUN_MAX bytes; its payload iterator is used up
+ * @batch: of the stage that sends; it owns the packets until arx_tx_flush()
+ *
+ * Packet i has PSN @run->h.psn + i. @run->h.flags stand for the whole: FIRST
+ * is the first packet's, all others are the last one's. Packets that cannot
+ * travel with those of @batch have these leave first.
+ *
+ * Context: bottom halves off, within the RCU read section of the payload.
+ * Return: 0; -EAGAIN, nothing was sent and the QP is scheduled when there is
+ * room; -EFAULT, the payload cannot be read, nothing was sent; another error,
+ * it is lost.
+ */
+int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
+	       struct arx_tx_batch *batch)
+{
+	u32 n = run->len ? DIV_ROUND_UP(run->len, run->mtu) : 1;
+	struct arx_tx tx = {
+		.run = run,
+		.hold = qp->service == ARX_SERVICE_RC &&
+			run->payload.kind != ARX_ITER_BUF,
+	};
+	int err;
+
+	if (!arx_tx_may_send(qp))
+		return -EAGAIN;
+	if (!arx_tx_follows(batch, av, run, n)) {
+		arx_tx_flush(qp, batch);
+		err = arx_tx_begin(qp, batch, av, run->h.psn);
+		/* Two errors mean something else here. */
+		if (err)
+			return err == -EAGAIN || err == -EFAULT ?
+			       -ENETUNREACH : err;
+	}
+
+	tx.headroom = arx_tx_headroom(av, batch->dst);
+	err = arx_tx_append(&tx, n, batch);
+	/* Nothing that is worth waiting for would fit. */
+	if (batch->len + arx_tx_size(run->mtu, 1) > ARX_TX_BATCH_MAX)
+		arx_tx_flush(qp, batch);
+	return err;
+}

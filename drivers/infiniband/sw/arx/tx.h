@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#ifndef ARX_TX_H
+#define ARX_TX_H
+
+#include "run.h"
+
+struct arx_qp;
+struct sk_buff;
+
+/* The most payload bytes one call of arx_tx_run() takes. */
+#define ARX_TX_RUN_MAX		(15 * 4096)
+
+/*
+ * The most bytes from BTH to ICRC that leave together: with what stands in
+ * front of them they stay below GSO's 64 KiB. A run of any path MTU fits.
+ */
+#define ARX_TX_BATCH_MAX	65400
+
+/**
+ * struct arx_tx_batch - packets of consecutive runs that leave together
+ * @dst: their route, held; NULL: none, and there are no packets
+ * @av: their destination
+ * @first: the first of them, from its BTH on; the others follow by ->next
+ * @end: where the next one goes
+ * @psn: of the first; they are consecutive
+ * @n: how many
+ * @len: bytes from BTH to ICRC, of all
+ * @largest: of the largest
+ */
+struct arx_tx_batch {
+	struct dst_entry *dst;
+	struct arx_av *av;
+	struct sk_buff *first;
+	struct sk_buff **end;
+	u32 psn;
+	u32 n;
+	u32 len;
+	u32 largest;
+};
+
+/* What a run takes of a batch at most. */
+static inline u32 arx_tx_size(u32 len, u32 npkts)
+{
+	return len + npkts * (ARX_BTH_LEN + ARX_ICRC_LEN) + ARX_MAX_HEADERS;
+}
+
+/**
+ * arx_tx_max - the most payload one run should carry
+ * @batch: that it may join
+ * @mtu: path MTU
+ *
+ * Return: bytes, whole packets: what fits, or, if nothing does, a full run.
+ */
+static inline u32 arx_tx_max(const struct arx_tx_batch *batch, u32 mtu)
+{
+	u32 left = ARX_TX_BATCH_MAX - batch->len;
+	u32 max = ARX_TX_RUN_MAX / mtu;
+	u32 fit = max;
+
+	if (left >= arx_tx_size(mtu, 1))
+		fit = (left - ARX_MAX_HEADERS) /
+		      (mtu + ARX_BTH_LEN + ARX_ICRC_LEN);
+	return min(fit, max) * mtu;
+}
+
+int arx_tx_init(struct arx_qp *qp);
+void arx_tx_forget(struct arx_qp *qp);
+void arx_tx_cleanup(struct arx_qp *qp);
+int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
+	       struct arx_tx_batch *batch);
+void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch);
+bool arx_tx_blocked(struct arx_qp *qp);
+void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n);
+
+#endif /* ARX_TX_H */

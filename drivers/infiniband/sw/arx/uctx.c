@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * User contexts, and the memory of rings.
+ *
+ * A ring is memory, not a device's register, so a mapping of it holds the pages
+ * themselves and nothing of the driver: no structure, no code, no reference to
+ * the module. When the ring goes, be it that the application destroys its
+ * object or that the device is removed under it, the kernel gives up its own
+ * mapping and its references; what the process still maps becomes plain memory
+ * that belongs to the process alone and is freed when it unmaps it. Nothing
+ * needs to be found, zapped or waited for, and the process cannot fault.
+ *
+ * What the process then sees is the ring as it was left, except that the flags
+ * say so: it rings the doorbell, which tells it that the device is gone, and
+ * does not poll for ever.
+ */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "compat.h"
+#include "ring.h"
+#include "uctx.h"
+
+/**
+ * struct arx_ring_mem - zeroed memory that a process may map
+ * @entry: where its process maps it; unused for a kernel consumer
+ * @addr: vmalloc() memory
+ * @size: bytes, whole pages
+ */
+struct arx_ring_mem {
+	struct rdma_user_mmap_entry entry;
+	void *addr;
+	size_t size;
+};
+
+static struct arx_ring_mem *to_arx_ring_mem(struct rdma_user_mmap_entry *entry)
+{
+	return container_of(entry, struct arx_ring_mem, entry);
+}
+
+static void arx_ring_mem_free(struct arx_ring_mem *mem)
+{
+	vfree(mem->addr);
+	kfree(mem);
+}
+
+static struct arx_ring_mem *arx_ring_mem_alloc(size_t size)
+{
+	struct arx_ring_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
+
+	if (!mem)
+		return NULL;
+
+	mem->size = PAGE_ALIGN(size);
+	mem->addr = __vmalloc(mem->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO |
+			      __GFP_NOWARN);
+	if (!mem->addr) {
+		kfree(mem);
+		return NULL;
+	}
+	return mem;
+}
+
+/* Let the process of @uctx map @mem, and tell it where. */
+static int arx_ring_publish(const struct arx_ring *ring,
+			    struct ib_ucontext *uctx,
+			    struct arx_ring_info *info)
+{
+	struct arx_ring_mem *mem = ring->mem;
+	int err;
+
+	err = rdma_user_mmap_entry_insert(uctx, &mem->entry, mem->size);
+	if (err)
+		return err;
+
+	info->offset = rdma_user_mmap_get_offset(&mem->entry);
+	info->size = mem->size;
+	info->entries = arx_ring_entries(ring);
+	info->stride = ring->stride;
+	return 0;
+}
+
+/**
+ * arx_ring_create - make an empty ring
+ * @ring: to fill
+ * @entries: at least so many, not 0; a power of two is made of it
+ * @stride: bytes from entry to entry
+ * @uctx: whose process may map it, or NULL for a kernel consumer
+ * @info: receives what the process must know, with @uctx
+ *
+ * Context: may sleep.
+ * Return: 0, -EINVAL for a size that does not exist, or -ENOMEM.
+ */
+int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
+		    struct ib_ucontext *uctx, struct arx_ring_info *info)
+{
+	size_t size;
+	int err;
+
+	if (!entries || entries > BIT(31))
+		return -EINVAL;
+	entries = roundup_pow_of_two(entries);
+	size = size_add(ARX_RING_ENTRIES_OFFSET, size_mul(entries, stride));
+	if (size > INT_MAX)
+		return -EINVAL;
+
+	ring->mem = arx_ring_mem_alloc(size);
+	if (!ring->mem)
+		return -ENOMEM;
+
+	BUILD_BUG_ON(sizeof(struct arx_ring_hdr) > ARX_RING_ENTRIES_OFFSET);
+	ring->hdr = ring->mem->addr;
+	ring->entries = ring->mem->addr + ARX_RING_ENTRIES_OFFSET;
+	ring->mask = entries - 1;
+	ring->stride = stride;
+	if (!uctx)
+		return 0;
+
+	err = arx_ring_publish(ring, uctx, info);
+	if (err) {
+		arx_ring_mem_free(ring->mem);
+		ring->mem = NULL;
+	}
+	return err;
+}
+
+/**
+ * arx_ring_destroy - the kernel is done with a ring
+ * @ring: from arx_ring_create(), or all zero
+ *
+ * The caller has made sure that nothing in the kernel looks at it any more.
+ * Mappings stay, see the head of this file.
+ *
+ * Context: may sleep.
+ */
+void arx_ring_destroy(struct arx_ring *ring)
+{
+	struct arx_ring_mem *mem = ring->mem;
+
+	if (!mem)
+		return;
+
+	WRITE_ONCE(ring->hdr->flags, ARX_RING_GONE);
+	ring->mem = NULL;
+	ring->hdr = NULL;
+	if (mem->entry.ucontext)
+		rdma_user_mmap_entry_remove(&mem->entry);
+	else
+		arx_ring_mem_free(mem);
+}
+
+/**
+ * arx_mmap_free - verb: nobody can map the entry any more
+ * @entry: of a ring
+ */
+void arx_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	arx_ring_mem_free(to_arx_ring_mem(entry));
+}
+
+static int arx_mmap_pages(struct vm_area_struct *vma,
+			  const struct arx_ring_mem *mem)
+{
+	size_t done;
+	int err;
+
+	for (done = 0; done < mem->size; done += PAGE_SIZE) {
+		err = vm_insert_page(vma, vma->vm_start + done,
+				     vmalloc_to_page(mem->addr + done));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * arx_mmap - verb: map a ring, whole and shared
+ * @ib: context of the ring
+ * @vma: with the offset and the size that struct arx_ring_info named
+ *
+ * All pages are mapped at once, for there will be no driver to map them when
+ * they are touched later. A child does not inherit the mapping: two writers of
+ * one index would be of no use to it.
+ *
+ * Return: 0, -EINVAL for anything but a ring of this context, -ENOMEM.
+ */
+int arx_mmap(struct ib_ucontext *ib, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	int err;
+
+	/* Checks VM_SHARED, the offset and the size. */
+	entry = rdma_user_mmap_entry_get(ib, vma);
+	if (!entry)
+		return -EINVAL;
+
+	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTCOPY | VM_DONTEXPAND);
+	err = arx_mmap_pages(vma, to_arx_ring_mem(entry));
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}
+
+/**
+ * arx_alloc_ucontext - verb: a process opens the device
+ * @ib: to be made; the core allocated it
+ * @udata: of the application
+ *
+ * Return: 0 or -EFAULT.
+ */
+int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
+{
+	struct arx_alloc_ucontext_resp resp = {};
+
+	return ib_respond_udata(udata, resp);
+}
+
+/**
+ * arx_dealloc_ucontext - verb: a process closes the device
+ * @ib: all its objects are gone
+ */
+void arx_dealloc_ucontext(struct ib_ucontext *ib)
+{
+}
+
+/**
+ * arx_disassociate_ucontext - verb: the device is removed under a process
+ * @ib: all its objects are gone
+ *
+ * That there is such a function tells the core that it need not wait for the
+ * process. What there is to do was done when the objects were destroyed.
+ */
+void arx_disassociate_ucontext(struct ib_ucontext *ib)
+{
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Headers between wire and host order. A table of opcodes says everything:
+ * which exist, what they mean, and so which headers follow the BTH.
+ */
+
+#include <linux/errno.h>
+#include <linux/unaligned.h>
+
+#include "wire.h"
+
+/* Services that an opcode is defined for. */
+#define RC	BIT(ARX_SERVICE_RC >> 5)
+#define UC	BIT(ARX_SERVICE_UC >> 5)
+#define UD	BIT(ARX_SERVICE_UD >> 5)
+
+#define MIDDLE	0
+#define ONLY	(ARX_FIRST | ARX_LAST)
+
+#define ARX_CNP_CODE		0x01	/* means SEND middle elsewhere */
+#define ARX_CODE		GENMASK(4, 0)
+#define ARX_SERVICE		GENMASK(7, 5)
+
+/* Flags that choose an opcode; the others are bits of the BTH. */
+#define ARX_SHAPE		(ARX_FIRST | ARX_LAST | ARX_IMM | ARX_INV)
+
+/**
+ * struct arx_opcode - what a code means
+ * @op: enum arx_op
+ * @shape: its flags
+ * @services: for which it is defined
+ */
+struct arx_opcode {
+	u8 op;
+	u8 shape;
+	u8 services;
+};
+
+/* By the lower five bits of the opcode, 9.2.1 table 38 */
+static const struct arx_opcode arx_opcodes[ARX_CODE + 1] = {
+	[0x00] = { ARX_OP_SEND, ARX_FIRST, RC | UC },
+	[0x01] = { ARX_OP_SEND, MIDDLE, RC | UC },
+	[0x02] = { ARX_OP_SEND, ARX_LAST, RC | UC },
+	[0x03] = { ARX_OP_SEND, ARX_LAST | ARX_IMM, RC | UC },
+	[0x04] = { ARX_OP_SEND, ONLY, RC | UC | UD },
+	[0x05] = { ARX_OP_SEND, ONLY | ARX_IMM, RC | UC | UD },
+	[0x06] = { ARX_OP_WRITE, ARX_FIRST, RC | UC },
+	[0x07] = { ARX_OP_WRITE, MIDDLE, RC | UC },
+	[0x08] = { ARX_OP_WRITE, ARX_LAST, RC | UC },
+	[0x09] = { ARX_OP_WRITE, ARX_LAST | ARX_IMM, RC | UC },
+	[0x0a] = { ARX_OP_WRITE, ONLY, RC | UC },
+	[0x0b] = { ARX_OP_WRITE, ONLY | ARX_IMM, RC | UC },
+	[0x0c] = { ARX_OP_READ, ONLY, RC },
+	[0x0d] = { ARX_OP_READ_RESPONSE, ARX_FIRST, RC },
+	[0x0e] = { ARX_OP_READ_RESPONSE, MIDDLE, RC },
+	[0x0f] = { ARX_OP_READ_RESPONSE, ARX_LAST, RC },
+	[0x10] = { ARX_OP_READ_RESPONSE, ONLY, RC },
+	[0x11] = { ARX_OP_ACK, ONLY, RC },
+	[0x12] = { ARX_OP_ATOMIC_ACK, ONLY, RC },
+	[0x13] = { ARX_OP_COMPARE_SWAP, ONLY, RC },
+	[0x14] = { ARX_OP_FETCH_ADD, ONLY, RC },
+	[0x16] = { ARX_OP_SEND, ARX_LAST | ARX_INV, RC },
+	[0x17] = { ARX_OP_SEND, ONLY | ARX_INV, RC },
+};
+
+/* The way back. */
+static const u8 arx_codes[][ARX_SHAPE + 1] = {
+	[ARX_OP_SEND] = {
+		[ARX_FIRST] = 0x00,
+		[MIDDLE] = 0x01,
+		[ARX_LAST] = 0x02,
+		[ARX_LAST | ARX_IMM] = 0x03,
+		[ONLY] = 0x04,
+		[ONLY | ARX_IMM] = 0x05,
+		[ARX_LAST | ARX_INV] = 0x16,
+		[ONLY | ARX_INV] = 0x17,
+	},
+	[ARX_OP_WRITE] = {
+		[ARX_FIRST] = 0x06,
+		[MIDDLE] = 0x07,
+		[ARX_LAST] = 0x08,
+		[ARX_LAST | ARX_IMM] = 0x09,
+		[ONLY] = 0x0a,
+		[ONLY | ARX_IMM] = 0x0b,
+	},
+	[ARX_OP_READ] = { [ONLY] = 0x0c },
+	[ARX_OP_READ_RESPONSE] = {
+		[ARX_FIRST] = 0x0d,
+		[MIDDLE] = 0x0e,
+		[ARX_LAST] = 0x0f,
+		[ONLY] = 0x10,
+	},
+	[ARX_OP_ACK] = { [ONLY] = 0x11 },
+	[ARX_OP_ATOMIC_ACK] = { [ONLY] = 0x12 },
+	[ARX_OP_COMPARE_SWAP] = { [ONLY] = 0x13 },
+	[ARX_OP_FETCH_ADD] = { [ONLY] = 0x14 },
+};
+
+/* Chapter 9.2 to 9.3.5. All are multiples of four bytes, in this order. */
+struct arx_bth {
+	u8 opcode;
+	u8 flags;
+	__be16 pkey;
+	__be32 qpn;
+	__be32 psn;
+};
+
+struct arx_deth {
+	__be32 qkey;
+	__be32 src_qpn;
+};
+
+struct arx_reth {
+	__be64 va;
+	__be32 rkey;
+	__be32 dma_len;
+} __packed;
+
+struct arx_atomic_eth {
+	__be64 va;
+	__be32 rkey;
+	__be64 swap_add;
+	__be64 compare;
+} __packed;
+
+#define ARX_AETH_LEN		4
+#define ARX_ATOMIC_ACK_LEN	8
+#define ARX_IMM_LEN		4	/* also the IETH's */
+#define ARX_CNP_RESERVED	16
+
+#define ARX_BTH_SOLICITED	BIT(7)
+#define ARX_BTH_MIGRATED	BIT(6)
+#define ARX_BTH_PAD		GENMASK(5, 4)
+#define ARX_BTH_VERSION		GENMASK(3, 0)
+#define ARX_BTH_FECN		BIT(31)
+#define ARX_BTH_BECN		BIT(30)
+#define ARX_BTH_ACK_REQ		BIT(31)
+#define ARX_AETH_SYNDROME	GENMASK(31, 24)
+#define ARX_AETH_MSN		GENMASK(23, 0)
+
+static bool arx_has_reth(const struct arx_headers *h)
+{
+	return h->op == ARX_OP_READ ||
+	       (h->op == ARX_OP_WRITE && h->flags & ARX_FIRST);
+}
+
+static bool arx_has_atomic_eth(const struct arx_headers *h)
+{
+	return h->op == ARX_OP_COMPARE_SWAP || h->op == ARX_OP_FETCH_ADD;
+}
+
+static bool arx_has_aeth(const struct arx_headers *h)
+{
+	return h->op == ARX_OP_ACK || h->op == ARX_OP_ATOMIC_ACK ||
+	       (h->op == ARX_OP_READ_RESPONSE &&
+		h->flags & (ARX_FIRST | ARX_LAST));
+}
+
+static bool arx_has_payload(const struct arx_headers *h)
+{
+	return h->op == ARX_OP_SEND || h->op == ARX_OP_WRITE ||
+	       h->op == ARX_OP_READ_RESPONSE;
+}
+
+/* Give @h the meaning of an opcode. */
+static int arx_opcode_read(struct arx_headers *h, u8 opcode)
+{
+	const struct arx_opcode *o = &arx_opcodes[opcode & ARX_CODE];
+	u8 service = opcode & ARX_SERVICE;
+
+	h->service = service;
+	if (service == ARX_SERVICE_CNP) {
+		h->op = ARX_OP_CNP;
+		h->flags = ONLY;
+		return (opcode & ARX_CODE) == ARX_CNP_CODE ? 0 : -EINVAL;
+	}
+	if (!(o->services & BIT(service >> 5)))
+		return -EINVAL;
+	h->op = o->op;
+	h->flags = o->shape;
+	return 0;
+}
+
+static u8 arx_opcode_of(const struct arx_headers *h)
+{
+	if (h->op == ARX_OP_CNP)
+		return ARX_SERVICE_CNP | ARX_CNP_CODE;
+	return h->service | arx_codes[h->op][h->flags & ARX_SHAPE];
+}
+
+/**
+ * arx_headers_len - how many bytes a packet's headers take
+ * @h: headers; only @op, @service and @flags matter
+ *
+ * Return: bytes of the BTH and all extension headers.
+ */
+int arx_headers_len(const struct arx_headers *h)
+{
+	int len = sizeof(struct arx_bth);
+
+	if (h->op == ARX_OP_CNP)
+		return len + ARX_CNP_RESERVED;
+	if (h->service == ARX_SERVICE_UD)
+		len += sizeof(struct arx_deth);
+	if (arx_has_reth(h))
+		len += sizeof(struct arx_reth);
+	if (arx_has_atomic_eth(h))
+		len += sizeof(struct arx_atomic_eth);
+	if (arx_has_aeth(h))
+		len += ARX_AETH_LEN;
+	if (h->op == ARX_OP_ATOMIC_ACK)
+		len += ARX_ATOMIC_ACK_LEN;
+	if (h->flags & (ARX_IMM | ARX_INV))
+		len += ARX_IMM_LEN;
+	return len;
+}
+
+/**
+ * arx_headers_peek - how many bytes of headers an opcode promises
+ * @opcode: first byte of a BTH
+ *
+ * Return: bytes, or -EINVAL for an opcode that is not understood.
+ */
+int arx_headers_peek(u8 opcode)
+{
+	struct arx_headers h;
+	int err = arx_opcode_read(&h, opcode);
+
+	return err ? err : arx_headers_len(&h);
+}
+
+static void arx_write_bth(const struct arx_headers *h, struct arx_bth *bth)
+{
+	u32 qpn = h->qpn & ARX_QPN_MASK;
+	u32 psn = h->psn & ARX_PSN_MASK;
+
+	if (h->flags & ARX_FECN)
+		qpn |= ARX_BTH_FECN;
+	if (h->flags & ARX_BECN)
+		qpn |= ARX_BTH_BECN;
+	if (h->flags & ARX_ACK_REQ)
+		psn |= ARX_BTH_ACK_REQ;
+
+	bth->opcode = arx_opcode_of(h);
+	/* There is no path migration here: a QP is always "migrated". */
+	bth->flags = ARX_BTH_MIGRATED | FIELD_PREP(ARX_BTH_PAD, h->pad) |
+		     (h->flags & ARX_SOLICITED ? ARX_BTH_SOLICITED : 0);
+	bth->pkey = cpu_to_be16(h->pkey);
+	bth->qpn = cpu_to_be32(qpn);
+	bth->psn = cpu_to_be32(psn);
+}
+
+static void *arx_write_reth(const struct arx_headers *h, struct arx_reth *reth)
+{
+	reth->va = cpu_to_be64(h->va);
+	reth->rkey = cpu_to_be32(h->rkey);
+	reth->dma_len = cpu_to_be32(h->dma_len);
+	return reth + 1;
+}
+
+static void *arx_write_atomic_eth(const struct arx_headers *h,
+				  struct arx_atomic_eth *eth)
+{
+	eth->va = cpu_to_be64(h->va);
+	eth->rkey = cpu_to_be32(h->rkey);
+	eth->swap_add = cpu_to_be64(h->swap_add);
+	eth->compare = cpu_to_be64(h->compare);
+	return eth + 1;
+}
+
+static void arx_write_aeth(const struct arx_headers *h, void *to)
+{
+	put_unaligned_be32(FIELD_PREP(ARX_AETH_SYNDROME, h->syndrome) |
+			   FIELD_PREP(ARX_AETH_MSN, h->msn & ARX_PSN_MASK), to);
+}
+
+/**
+ * arx_headers_write - lay a packet's headers out
+ * @h: headers; @op and @flags must be a combination that has an opcode
+ * @to: room for arx_headers_len() bytes
+ *
+ * Return: bytes written.
+ */
+int arx_headers_write(const struct arx_headers *h, void *to)
+{
+	void *p = to;
+
+	arx_write_bth(h, p);
+	p += sizeof(struct arx_bth);
+	if (h->op == ARX_OP_CNP) {
+		memset(p, 0, ARX_CNP_RESERVED);
+		return p + ARX_CNP_RESERVED - to;
+	}
+
+	if (h->service == ARX_SERVICE_UD) {
+		struct arx_deth *deth = p;
+
+		deth->qkey = cpu_to_be32(h->qkey);
+		deth->src_qpn = cpu_to_be32(h->src_qpn & ARX_QPN_MASK);
+		p = deth + 1;
+	}
+	if (arx_has_reth(h))
+		p = arx_write_reth(h, p);
+	if (arx_has_atomic_eth(h))
+		p = arx_write_atomic_eth(h, p);
+	if (arx_has_aeth(h)) {
+		arx_write_aeth(h, p);
+		p += ARX_AETH_LEN;
+	}
+	if (h->op == ARX_OP_ATOMIC_ACK) {
+		put_unaligned_be64(h->orig, p);
+		p += ARX_ATOMIC_ACK_LEN;
+	}
+	if (h->flags & ARX_IMM) {
+		memcpy(p, &h->ex, ARX_IMM_LEN);
+		p += ARX_IMM_LEN;
+	} else if (h->flags & ARX_INV) {
+		put_unaligned_be32(h->ex, p);
+		p += ARX_IMM_LEN;
+	}
+	return p - to;
+}
+
+/* All of the BTH but the opcode, which was read before. */
+static int arx_read_bth(struct arx_headers *h, const struct arx_bth *bth)
+{
+	u32 qpn = be32_to_cpu(bth->qpn);
+	u32 psn = be32_to_cpu(bth->psn);
+
+	if (FIELD_GET(ARX_BTH_VERSION, bth->flags))
+		return -EINVAL;
+	h->pad = FIELD_GET(ARX_BTH_PAD, bth->flags);
+	if (h->pad && !arx_has_payload(h))
+		return -EINVAL;
+
+	if (bth->flags & ARX_BTH_SOLICITED)
+		h->flags |= ARX_SOLICITED;
+	if (psn & ARX_BTH_ACK_REQ)
+		h->flags |= ARX_ACK_REQ;
+	if (qpn & ARX_BTH_FECN)
+		h->flags |= ARX_FECN;
+	if (qpn & ARX_BTH_BECN)
+		h->flags |= ARX_BECN;
+	h->pkey = be16_to_cpu(bth->pkey);
+	h->qpn = qpn & ARX_QPN_MASK;
+	h->psn = psn & ARX_PSN_MASK;
+	return 0;
+}
+
+static const void *arx_read_reth(struct arx_headers *h,
+				 const struct arx_reth *reth)
+{
+	h->va = be64_to_cpu(reth->va);
+	h->rkey = be32_to_cpu(reth->rkey);
+	h->dma_len = be32_to_cpu(reth->dma_len);
+	return reth + 1;
+}
+
+static const void *arx_read_atomic_eth(struct arx_headers *h,
+				       const struct arx_atomic_eth *eth)
+{
+	h->va = be64_to_cpu(eth->va);
+	h->rkey = be32_to_cpu(eth->rkey);
+	h->swap_add = be64_to_cpu(eth->swap_add);
+	h->compare = be64_to_cpu(eth->compare);
+	return eth + 1;
+}
+
+static const void *arx_read_aeth(struct arx_headers *h, const void *from)
+{
+	u32 aeth = get_unaligned_be32(from);
+
+	h->syndrome = FIELD_GET(ARX_AETH_SYNDROME, aeth);
+	h->msn = FIELD_GET(ARX_AETH_MSN, aeth);
+	return from + ARX_AETH_LEN;
+}
+
+/* Extension headers; their presence was derived, their length checked. */
+static void arx_read_extensions(struct arx_headers *h, const void *p)
+{
+	if (h->service == ARX_SERVICE_UD) {
+		const struct arx_deth *deth = p;
+
+		h->qkey = be32_to_cpu(deth->qkey);
+		h->src_qpn = be32_to_cpu(deth->src_qpn) & ARX_QPN_MASK;
+		p = deth + 1;
+	}
+	if (arx_has_reth(h))
+		p = arx_read_reth(h, p);
+	if (arx_has_atomic_eth(h))
+		p = arx_read_atomic_eth(h, p);
+	if (arx_has_aeth(h))
+		p = arx_read_aeth(h, p);
+	if (h->op == ARX_OP_ATOMIC_ACK) {
+		h->orig = get_unaligned_be64(p);
+		p += ARX_ATOMIC_ACK_LEN;
+	}
+	if (h->flags & ARX_IMM)
+		memcpy(&h->ex, p, ARX_IMM_LEN);
+	else if (h->flags & ARX_INV)
+		h->ex = get_unaligned_be32(p);
+}
+
+/**
+ * arx_bth_read - understand a packet's BTH alone
+ * @h: receives it; fields of other headers are 0
+ * @from: ARX_BTH_LEN bytes
+ *
+ * Return: bytes of all headers that the packet has, or -EINVAL as
+ * arx_headers_read().
+ */
+int arx_bth_read(struct arx_headers *h, const void *from)
+{
+	int err;
+
+	memset(h, 0, sizeof(*h));
+	err = arx_opcode_read(h, *(const u8 *)from);
+	if (!err)
+		err = arx_read_bth(h, from);
+	return err ? err : arx_headers_len(h);
+}
+
+/**
+ * arx_headers_read - understand a packet's headers
+ * @h: receives them; fields of headers that the packet does not have are 0
+ * @from: the BTH
+ * @len: bytes that may be read there
+ *
+ * Return: bytes of headers, or -EINVAL: an opcode that is not understood,
+ * another transport version, padding where there is no payload, or too few
+ * bytes.
+ */
+int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len)
+{
+	int need;
+
+	if (len < ARX_BTH_LEN)
+		return -EINVAL;
+	need = arx_bth_read(h, from);
+	if (need < 0 || len < need)
+		return -EINVAL;
+	if (h->op != ARX_OP_CNP)
+		arx_read_extensions(h, from + ARX_BTH_LEN);
+	return need;
+}
+
+/* 9.7.5.2.8 table 45, in units of 10 microseconds */
+static const u16 arx_rnr_timers[] = {
+	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
+	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+	24576, 32768, 49152,
+};
+
+/**
+ * arx_rnr_timer_us - how long an RNR NAK asks to wait
+ * @timer: AETH value, five bits
+ *
+ * Return: microseconds.
+ */
+u32 arx_rnr_timer_us(u8 timer)
+{
+	timer &= ARX_AETH_VALUE;
+	return timer ? arx_rnr_timers[timer] * 10 : 655360;
+}

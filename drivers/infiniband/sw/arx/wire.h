@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What stands on the wire: IBA vol. 1 chapter 9 and annex A17 (RoCEv2).
+ * Knows no QP.
+ */
+#ifndef ARX_WIRE_H
+#define ARX_WIRE_H
+
+#include <linux/bitfield.h>
+#include <linux/skbuff.h>
+#include <linux/types.h>
+
+#define ARX_UDP_PORT		4791	/* A17.3.1.1 */
+#define ARX_PSN_MASK		0xffffffU
+#define ARX_QPN_MASK		0xffffffU
+#define ARX_MULTICAST_QPN	0xffffffU
+#define ARX_PKEY		0xffffU	/* the one P_Key of RoCE */
+#define ARX_BTH_LEN		12
+#define ARX_ICRC_LEN		4
+#define ARX_GRH_LEN		40	/* in front of every UD payload delivered */
+#define ARX_GSI_QKEY		0x80010000U
+
+/* What a packet does; the first half of a BTH opcode's meaning. */
+enum arx_op {
+	ARX_OP_SEND,
+	ARX_OP_WRITE,
+	ARX_OP_READ,
+	ARX_OP_READ_RESPONSE,
+	ARX_OP_ACK,
+	ARX_OP_ATOMIC_ACK,
+	ARX_OP_COMPARE_SWAP,
+	ARX_OP_FETCH_ADD,
+	ARX_OP_CNP,
+};
+
+/* Service: the upper three bits of a BTH opcode, 9.2.1. */
+enum arx_service {
+	ARX_SERVICE_RC	= 0x00,
+	ARX_SERVICE_UC	= 0x20,
+	ARX_SERVICE_UD	= 0x60,
+	ARX_SERVICE_CNP	= 0x80,
+};
+
+/* Flags of a packet and of a run. */
+enum arx_pkt_flags {
+	ARX_FIRST	= BIT(0),	/* begins a message */
+	ARX_LAST	= BIT(1),	/* ends one */
+	ARX_IMM		= BIT(2),	/* carries immediate data */
+	ARX_INV		= BIT(3),	/* carries an rkey to invalidate */
+	ARX_SOLICITED	= BIT(4),
+	ARX_ACK_REQ	= BIT(5),
+	ARX_BECN	= BIT(6),
+	ARX_FECN	= BIT(7),
+};
+
+/**
+ * struct arx_headers - a packet's headers in host order
+ * @op: what it does
+ * @service: enum arx_service
+ * @flags: enum arx_pkt_flags
+ * @pad: pad bytes behind the payload
+ * @pkey: partition key
+ * @qpn: destination QPN
+ * @psn: packet sequence number
+ * @va: RETH and AtomicETH: remote address
+ * @rkey: RETH and AtomicETH
+ * @dma_len: RETH: bytes
+ * @swap_add: AtomicETH
+ * @compare: AtomicETH
+ * @orig: AtomicAckETH
+ * @syndrome: AETH
+ * @msn: AETH
+ * @qkey: DETH
+ * @src_qpn: DETH
+ * @ex: ImmDt as it stands on the wire, or the IETH's rkey in host order
+ */
+struct arx_headers {
+	u8 op;
+	u8 service;
+	u8 flags;
+	u8 pad;
+	u16 pkey;
+	u32 qpn;
+	u32 psn;
+	u64 va;
+	u32 rkey;
+	u32 dma_len;
+	u64 swap_add;
+	u64 compare;
+	u64 orig;
+	u8 syndrome;
+	u32 msn;
+	u32 qkey;
+	u32 src_qpn;
+	u32 ex;
+};
+
+/* The longest chain of extension headers: BTH, RETH/AtomicETH, ImmDt. */
+#define ARX_MAX_HEADERS		(12 + 28 + 4)
+
+int arx_headers_len(const struct arx_headers *h);
+int arx_headers_peek(u8 opcode);
+int arx_bth_read(struct arx_headers *h, const void *from);
+int arx_headers_write(const struct arx_headers *h, void *to);
+int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len);
+
+/* AETH syndrome, 9.7.5.1.1 */
+#define ARX_AETH_TYPE		GENMASK(6, 5)
+#define ARX_AETH_VALUE		GENMASK(4, 0)
+enum arx_aeth_type {
+	ARX_AETH_ACK	= 0,
+	ARX_AETH_RNR	= 1,
+	ARX_AETH_NAK	= 3,
+};
+
+#define ARX_ACK_UNLIMITED	(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_ACK) | 0x1f)
+#define ARX_NAK(code)		(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_NAK) | (code))
+#define ARX_RNR_NAK(timer)	(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_RNR) | (timer))
+enum arx_nak_code {
+	ARX_NAK_SEQ_ERR		= 0,
+	ARX_NAK_INV_REQ		= 1,
+	ARX_NAK_REM_ACCESS	= 2,
+	ARX_NAK_REM_OP		= 3,
+	ARX_NAK_INV_RD_REQ	= 4,
+};
+
+/* 24-bit circular arithmetic, 9.7.2: negative if @a comes before @b. */
+static inline s32 arx_psn_diff(u32 a, u32 b)
+{
+	return (s32)((a - b) << 8) >> 8;
+}
+
+static inline u32 arx_psn_add(u32 psn, u32 n)
+{
+	return (psn + n) & ARX_PSN_MASK;
+}
+
+u32 arx_rnr_timer_us(u8 timer);
+
+/* ICRC, 7.8.1 and A17.3.3: icrc.c */
+__le32 arx_icrc(const struct sk_buff *skb);
+
+#endif /* ARX_WIRE_H */

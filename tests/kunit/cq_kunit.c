@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* cq.c: CQEs, arming, notification, as a kernel consumer and as an application. */
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+
+#include "cq.c"
+
+#define CQES	4
+
+/**
+ * struct cq_test - a device, its CQ, and what the CQ's owner was told
+ * @dev: device with only a GSI QP
+ * @cq: its CQ
+ * @qp: the QP that completions name
+ * @told: notifications
+ * @errors: asynchronous events
+ * @done: of the last notification
+ */
+struct cq_test {
+	struct arx_dev dev;
+	struct arx_cq cq;
+	struct arx_qp qp;
+	int told;
+	int errors;
+	struct completion done;
+};
+
+static void on_completion(struct ib_cq *cq, void *context)
+{
+	struct cq_test *t = context;
+
+	t->told++;
+	complete(&t->done);
+}
+
+static void on_event(struct ib_event *event, void *context)
+{
+	struct cq_test *t = context;
+
+	if (event->event == IB_EVENT_CQ_ERR && event->element.cq == &t->cq.ib)
+		t->errors++;
+}
+
+static int cq_init(struct kunit *test)
+{
+	struct ib_cq_init_attr attr = { .cqe = CQES };
+	struct cq_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	init_completion(&t->done);
+	t->cq.ib.device = &t->dev.ib;
+	t->cq.ib.comp_handler = on_completion;
+	t->cq.ib.event_handler = on_event;
+	t->cq.ib.cq_context = t;
+	t->qp.qpn = 1;
+	RCU_INIT_POINTER(t->dev.gsi, &t->qp);
+	KUNIT_ASSERT_EQ(test, arx_create_cq(&t->cq.ib, &attr, NULL), 0);
+	KUNIT_EXPECT_EQ(test, t->cq.ib.cqe, CQES);
+	test->priv = t;
+	return 0;
+}
+
+static void cq_exit(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	arx_destroy_cq(&t->cq.ib, NULL);
+}
+
+/* From here on the CQ is told about like an application's: at once. */
+static void as_application(struct cq_test *t)
+{
+	t->cq.ib.uobject = (void *)t;
+}
+
+static void add(struct cq_test *t, u64 wr_id, u8 status, bool solicited)
+{
+	struct arx_cqe cqe = {
+		.wr_id = wr_id,
+		.qpn = 1,
+		.opcode = IB_WC_RECV,
+		.status = status,
+		.vlan_id = 0xffff,
+	};
+
+	local_bh_disable();
+	arx_cq_add(&t->cq, &cqe, solicited);
+	local_bh_enable();
+}
+
+static void cq__in_order(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct ib_wc wc[CQES];
+	u64 id = 0;
+	int i;
+
+	for (i = 0; i < 5 * CQES; i++) {
+		add(t, id, IB_WC_SUCCESS, false);
+		add(t, id + 1, IB_WC_WR_FLUSH_ERR, false);
+		add(t, id + 2, IB_WC_SUCCESS, false);
+		KUNIT_ASSERT_EQ(test, arx_poll_cq(&t->cq.ib, 2, wc), 2);
+		KUNIT_EXPECT_EQ(test, wc[0].wr_id, id);
+		KUNIT_EXPECT_PTR_EQ(test, wc[0].qp, &t->qp.ib);
+		KUNIT_EXPECT_EQ(test, wc[1].wr_id, id + 1);
+		KUNIT_EXPECT_EQ(test, wc[1].status, IB_WC_WR_FLUSH_ERR);
+		KUNIT_ASSERT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 1);
+		KUNIT_EXPECT_EQ(test, wc[0].wr_id, id + 2);
+		KUNIT_ASSERT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 0);
+		id += 3;
+	}
+	KUNIT_EXPECT_EQ(test, t->errors, 0);
+}
+
+/* Hardware drops a destroyed QP's completions, and so does this. */
+static void cq__of_a_dead_qp(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct ib_wc wc;
+
+	add(t, 1, IB_WC_SUCCESS, false);
+	RCU_INIT_POINTER(t->dev.gsi, NULL);
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, 1, &wc), 0);
+	RCU_INIT_POINTER(t->dev.gsi, &t->qp);
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, 1, &wc), 0);
+}
+
+static void cq__time_stamps(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	u64 before = ktime_get_ns();
+	struct arx_cqe *cqe = t->cq.ring.entries;
+
+	add(t, 1, IB_WC_SUCCESS, false);
+	add(t, 2, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_GE(test, cqe[0].timestamp, before);
+	KUNIT_EXPECT_GE(test, cqe[1].timestamp, cqe[0].timestamp);
+	KUNIT_EXPECT_LE(test, cqe[1].timestamp, ktime_get_ns());
+}
+
+/* One completion too many: one event, and none is written any more. */
+static void cq__overflow(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct ib_wc wc[CQES];
+	int i;
+
+	for (i = 0; i < CQES; i++)
+		add(t, i, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, t->errors, 0);
+	add(t, i, IB_WC_SUCCESS, false);
+	add(t, i, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, t->errors, 1);
+
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), CQES);
+	KUNIT_EXPECT_EQ(test, wc[0].wr_id, 0);
+	add(t, i, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 0);
+	KUNIT_EXPECT_EQ(test, t->errors, 1);
+}
+
+/* An application's index is not believed where it would do harm. */
+static void cq__lying_consumer(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	as_application(t);
+	t->cq.ring.hdr->cons = 1;
+	add(t, 1, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, t->errors, 1);
+	KUNIT_EXPECT_EQ(test, t->cq.prod, 0);
+}
+
+struct arming {
+	const char *name;
+	bool arm_solicited;
+	bool solicited;
+	u8 status;
+	int told;
+};
+
+static const struct arming armings[] = {
+	{ "any, any", false, false, IB_WC_SUCCESS, 1 },
+	{ "any, solicited", false, true, IB_WC_SUCCESS, 1 },
+	{ "any, error", false, false, IB_WC_GENERAL_ERR, 1 },
+	{ "solicited, any", true, false, IB_WC_SUCCESS, 0 },
+	{ "solicited, solicited", true, true, IB_WC_SUCCESS, 1 },
+	{ "solicited, error", true, false, IB_WC_GENERAL_ERR, 1 },
+};
+
+static void arming_name(const struct arming *a, char *name)
+{
+	strscpy(name, a->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(arming, armings, arming_name);
+
+/* As an application arms: it writes the header. */
+static void cq__armed_by_application(struct kunit *test)
+{
+	const struct arming *a = test->param_value;
+	struct cq_test *t = test->priv;
+
+	as_application(t);
+	add(t, 1, IB_WC_GENERAL_ERR, true);
+	KUNIT_EXPECT_EQ(test, t->told, 0);	/* not armed yet */
+
+	t->cq.ring.hdr->arm = ARX_CQ_ARM_SEQ |
+			      (a->arm_solicited ? ARX_CQ_ARM_SOLICITED : 0);
+	add(t, 2, a->status, a->solicited);
+	KUNIT_EXPECT_EQ(test, t->told, a->told);
+	add(t, 3, a->status, a->solicited);
+	KUNIT_EXPECT_EQ(test, t->told, a->told);	/* once */
+}
+
+/* As a kernel consumer arms; its handler runs later. */
+static void cq__armed_by_kernel(struct kunit *test)
+{
+	const struct arming *a = test->param_value;
+	struct cq_test *t = test->priv;
+
+	arx_req_notify_cq(&t->cq.ib, a->arm_solicited ? IB_CQ_SOLICITED :
+							IB_CQ_NEXT_COMP);
+	local_bh_disable();
+	add(t, 1, a->status, a->solicited);
+	add(t, 2, a->status, a->solicited);
+	KUNIT_EXPECT_EQ(test, t->told, 0);	/* not inside the call */
+	local_bh_enable();
+	if (a->told)
+		wait_for_completion_timeout(&t->done, HZ);
+	KUNIT_EXPECT_EQ(test, t->told, a->told);
+}
+
+static void cq__request_is_not_weakened(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	as_application(t);
+	arx_req_notify_cq(&t->cq.ib, IB_CQ_NEXT_COMP);
+	arx_req_notify_cq(&t->cq.ib, IB_CQ_SOLICITED);
+	add(t, 1, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+
+	arx_req_notify_cq(&t->cq.ib, IB_CQ_SOLICITED);
+	arx_req_notify_cq(&t->cq.ib, IB_CQ_NEXT_COMP);
+	add(t, 2, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, t->told, 2);
+}
+
+static void cq__missed_events(struct kunit *test)
+{
+	const int report = IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS;
+	struct cq_test *t = test->priv;
+	struct ib_wc wc;
+
+	KUNIT_EXPECT_EQ(test, arx_req_notify_cq(&t->cq.ib, report), 0);
+	add(t, 1, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, arx_req_notify_cq(&t->cq.ib, report), 1);
+	KUNIT_EXPECT_EQ(test, arx_req_notify_cq(&t->cq.ib, IB_CQ_NEXT_COMP), 0);
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, 1, &wc), 1);
+	KUNIT_EXPECT_EQ(test, arx_req_notify_cq(&t->cq.ib, report), 0);
+}
+
+/* The kernel's flags of a completion are not those of applications. */
+static void cq__flags(struct kunit *test)
+{
+	struct arx_cqe cqe = {
+		.qpn = 1,
+		.ex = 0x12345678,
+		.wc_flags = IB_WC_GRH | IB_WC_WITH_INVALIDATE |
+			    IB_WC_WITH_SMAC,
+	};
+	struct cq_test *t = test->priv;
+	struct arx_cqe *slots = t->cq.ring.entries;
+	struct ib_wc wc;
+
+	local_bh_disable();
+	arx_cq_add(&t->cq, &cqe, false);
+	as_application(t);
+	arx_cq_add(&t->cq, &cqe, false);
+	local_bh_enable();
+
+	KUNIT_ASSERT_EQ(test, arx_poll_cq(&t->cq.ib, 1, &wc), 1);
+	KUNIT_EXPECT_EQ(test, wc.wc_flags, IB_WC_GRH | IB_WC_WITH_INVALIDATE |
+			IB_WC_WITH_SMAC);
+	KUNIT_EXPECT_EQ(test, wc.ex.invalidate_rkey, 0x12345678);
+	/* IBV_WC_GRH | IBV_WC_WITH_INV */
+	KUNIT_EXPECT_EQ(test, slots[1].wc_flags, 1 | 8);
+}
+
+static void cq__create_out_of_range(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct ib_cq_init_attr attr = {};
+	struct arx_cq *cq = kunit_kzalloc(test, sizeof(*cq), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, cq);
+	cq->ib.device = &t->dev.ib;
+	KUNIT_EXPECT_EQ(test, arx_create_cq(&cq->ib, &attr, NULL), -EINVAL);
+	attr.cqe = ARX_MAX_CQE + 1;
+	KUNIT_EXPECT_EQ(test, arx_create_cq(&cq->ib, &attr, NULL), -EINVAL);
+	attr.cqe = 1;
+	attr.flags = ~0;
+	KUNIT_EXPECT_EQ(test, arx_create_cq(&cq->ib, &attr, NULL), -EOPNOTSUPP);
+}
+
+static struct kunit_case cq_cases[] = {
+	KUNIT_CASE(cq__in_order),
+	KUNIT_CASE(cq__of_a_dead_qp),
+	KUNIT_CASE(cq__time_stamps),
+	KUNIT_CASE(cq__overflow),
+	KUNIT_CASE(cq__lying_consumer),
+	KUNIT_CASE_PARAM(cq__armed_by_application, arming_gen_params),
+	KUNIT_CASE_PARAM(cq__armed_by_kernel, arming_gen_params),
+	KUNIT_CASE(cq__request_is_not_weakened),
+	KUNIT_CASE(cq__missed_events),
+	KUNIT_CASE(cq__flags),
+	KUNIT_CASE(cq__create_out_of_range),
+	{}
+};
+
+static struct kunit_suite cq_suite = {
+	.name = "arx_cq",
+	.init = cq_init,
+	.exit = cq_exit,
+	.test_cases = cq_cases,
+};
+
+kunit_test_suite(cq_suite);

@@ -1,0 +1,538 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* mr.c: look-up by key, bounds, blocks, fast registration, atomics. */
+
+#include <kunit/test.h>
+#include <linux/scatterlist.h>
+
+#include "mr.c"
+
+#define IOVA	0x7fff12345678ULL
+#define LENGTH	10000
+
+/**
+ * struct mr_test - a device with regions, two PDs
+ * @dev: device
+ * @pd: the regions' PD
+ * @other: another
+ * @mr: region made by hand
+ */
+struct mr_test {
+	struct arx_dev dev;
+	struct ib_pd pd;
+	struct ib_pd other;
+	struct arx_mr mr;
+};
+
+static int mr_init(struct kunit *test)
+{
+	struct mr_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	arx_ids_init(&t->dev.mrs, 24);
+	t->pd.device = &t->dev.ib;
+	t->other.device = &t->dev.ib;
+	test->priv = t;
+	return 0;
+}
+
+static void mr_exit(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+
+	arx_ids_destroy(&t->dev.mrs);
+}
+
+/* A region of LENGTH bytes at IOVA that a user registered. */
+static u32 publish(struct kunit *test, int access)
+{
+	struct mr_test *t = test->priv;
+	struct arx_mr *mr = &t->mr;
+
+	mr->ib.device = &t->dev.ib;
+	mr->ib.pd = &t->pd;
+	mr->ib.type = IB_MR_TYPE_USER;
+	mr->access = access;
+	mr->iova = IOVA;
+	mr->length = LENGTH;
+	KUNIT_ASSERT_EQ(test, arx_ids_add(&t->dev.mrs, mr, &mr->id), 0);
+	mr->key = mr->id << 8 | 0x5a;
+	mr->state = ARX_MR_VALID;
+	return mr->key;
+}
+
+struct extent {
+	const char *name;
+	u64 iova;
+	u64 length;
+	bool fits;
+};
+
+static const struct extent extents[] = {
+	{ "whole", IOVA, LENGTH, true },
+	{ "first byte", IOVA, 1, true },
+	{ "last byte", IOVA + LENGTH - 1, 1, true },
+	{ "before", IOVA - 1, 1, false },
+	{ "from before", IOVA - 1, 2, false },
+	{ "behind", IOVA + LENGTH, 1, false },
+	{ "beyond the end", IOVA + 1, LENGTH, false },
+	{ "one too long", IOVA, LENGTH + 1, false },
+	{ "wraps", IOVA + 10, U64_MAX - 5, false },
+	{ "wraps to zero", U64_MAX, 2, false },
+	{ "longest", 0, U64_MAX, false },
+	{ "nothing, inside", IOVA + 5, 0, true },
+	{ "nothing, at the end", IOVA + LENGTH, 0, true },
+	{ "nothing, anywhere", 3, 0, true },
+};
+
+static void extent_name(const struct extent *e, char *name)
+{
+	strscpy(name, e->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(extent, extents, extent_name);
+
+static void mr__find_range(struct kunit *test)
+{
+	const struct extent *e = test->param_value;
+	struct mr_test *t = test->priv;
+	u32 key = publish(test, IB_ACCESS_REMOTE_READ);
+	struct arx_mr *mr;
+
+	rcu_read_lock();
+	mr = arx_mr_find(&t->dev, &t->pd, key, IB_ACCESS_REMOTE_READ, e->iova,
+			 e->length);
+	rcu_read_unlock();
+	KUNIT_EXPECT_PTR_EQ(test, mr, e->fits ? &t->mr : NULL);
+}
+
+static bool found(struct mr_test *t, struct ib_pd *pd, u32 key, int access)
+{
+	struct arx_mr *mr;
+
+	rcu_read_lock();
+	mr = arx_mr_find(&t->dev, pd, key, access, IOVA, 1);
+	rcu_read_unlock();
+	return mr;
+}
+
+static void mr__find_key(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	u32 key = publish(test, 0);
+	int bit;
+
+	KUNIT_EXPECT_TRUE(test, found(t, &t->pd, key, 0));
+	for (bit = 0; bit < 32; bit++)
+		KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key ^ BIT(bit), 0));
+	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, 0, 0));
+	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, U32_MAX, 0));
+}
+
+static void mr__find_pd(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	u32 key = publish(test, 0);
+
+	KUNIT_EXPECT_FALSE(test, found(t, &t->other, key, 0));
+}
+
+static void mr__find_state(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	u32 key = publish(test, 0);
+
+	t->mr.state = ARX_MR_FREE;
+	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, 0));
+	t->mr.state = ARX_MR_VALID;
+	arx_ids_remove(&t->dev.mrs, t->mr.id);
+	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, 0));
+}
+
+static void mr__find_access(struct kunit *test)
+{
+	static const int rights[] = {
+		IB_ACCESS_LOCAL_WRITE, IB_ACCESS_REMOTE_WRITE,
+		IB_ACCESS_REMOTE_READ, IB_ACCESS_REMOTE_ATOMIC,
+	};
+	struct mr_test *t = test->priv;
+	u32 key = publish(test, 0);
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(rights); i++) {
+		t->mr.access = rights[i];
+		for (j = 0; j < ARRAY_SIZE(rights); j++)
+			KUNIT_EXPECT_EQ(test, found(t, &t->pd, key, rights[j]),
+					i == j);
+		KUNIT_EXPECT_TRUE(test, found(t, &t->pd, key, 0));
+	}
+	t->mr.access = IB_ACCESS_REMOTE_READ;
+	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, IB_ACCESS_REMOTE_READ |
+				       IB_ACCESS_REMOTE_WRITE));
+}
+
+/* Blocks of 16 bytes: 0, 1 and 2 follow each other, 3 does not, 4 follows 3. */
+#define BLOCK	16
+static u8 memory[8 * BLOCK];
+static const int places[] = { 0, 1, 2, 6, 7 };
+
+static void lay_blocks(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	int i;
+
+	publish(test, 0);
+	t->mr.block_shift = ilog2(BLOCK);
+	t->mr.offset = 5;
+	t->mr.length = ARRAY_SIZE(places) * BLOCK - 5;
+	t->mr.max_blocks = ARRAY_SIZE(places);
+	t->mr.nblocks = ARRAY_SIZE(places);
+	t->mr.blocks = kunit_kcalloc(test, ARRAY_SIZE(places), sizeof(void *),
+				     GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, t->mr.blocks);
+	for (i = 0; i < ARRAY_SIZE(places); i++)
+		t->mr.blocks[i] = memory + places[i] * BLOCK;
+}
+
+struct place {
+	const char *name;
+	u32 from;	/* byte of the region */
+	size_t want;
+	u32 at;		/* byte of @memory */
+	size_t got;
+};
+
+static const struct place where[] = {
+	{ "first byte", 0, 1, 5, 1 },
+	{ "within a block", 2, 3, 7, 3 },
+	{ "to the end of a block", 0, 11, 5, 11 },
+	{ "across two", 0, 12, 5, 12 },
+	{ "all that follow", 0, 43, 5, 43 },
+	{ "not across a gap", 0, 44, 5, 43 },
+	{ "middle, not across", 20, 1000, 25, 23 },
+	{ "last byte before the gap", 42, 2, 47, 1 },
+	{ "first byte behind it", 43, 1, 6 * BLOCK, 1 },
+	{ "all behind it", 43, 32, 6 * BLOCK, 32 },
+	{ "last byte", 74, 1, 8 * BLOCK - 1, 1 },
+};
+
+static void place_name(const struct place *p, char *name)
+{
+	strscpy(name, p->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(place, where, place_name);
+
+static void mr__at(struct kunit *test)
+{
+	const struct place *p = test->param_value;
+	struct mr_test *t = test->priv;
+	size_t len = p->want;
+	void *at;
+
+	lay_blocks(test);
+	at = arx_mr_at(&t->mr, IOVA + p->from, &len);
+	KUNIT_EXPECT_PTR_EQ(test, at, (void *)memory + p->at);
+	KUNIT_EXPECT_EQ(test, len, p->got);
+}
+
+/* Walked in any steps, the region is the same bytes. */
+static void mr__at_walk(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	u32 step, from;
+
+	lay_blocks(test);
+	for (step = 1; step <= t->mr.length; step++) {
+		for (from = 0; from < t->mr.length;) {
+			size_t len = min_t(u64, step, t->mr.length - from);
+			u32 byte = from + t->mr.offset;
+			u8 *at = arx_mr_at(&t->mr, IOVA + from, &len);
+
+			KUNIT_ASSERT_PTR_EQ(test, at, memory +
+					    places[byte / BLOCK] * BLOCK +
+					    byte % BLOCK);
+			KUNIT_ASSERT_GT(test, len, 0);
+			from += len;
+		}
+		KUNIT_ASSERT_EQ(test, from, t->mr.length);
+	}
+}
+
+/* Should bounds ever be missed, there is no memory behind the blocks. */
+static void mr__at_beyond(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	size_t len = 1;
+
+	lay_blocks(test);
+	KUNIT_EXPECT_NULL(test, arx_mr_at(&t->mr, IOVA + 75, &len));
+	KUNIT_EXPECT_NULL(test, arx_mr_at(&t->mr, IOVA - 6, &len));
+}
+
+static void mr__dma(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	u64 addr = (uintptr_t)page;
+	size_t len = PAGE_SIZE;
+	struct arx_mr *mr;
+	struct ib_mr *ib;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	ib = arx_get_dma_mr(&t->pd, IB_ACCESS_LOCAL_WRITE);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	mr = arx_mr_find(&t->dev, &t->pd, ib->lkey, IB_ACCESS_LOCAL_WRITE,
+			 addr, PAGE_SIZE);
+	KUNIT_EXPECT_PTR_EQ(test, mr, to_arx_mr(ib));
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(mr, addr, &len), page);
+	KUNIT_EXPECT_EQ(test, len, PAGE_SIZE);
+	KUNIT_EXPECT_NULL(test, arx_mr_find(&t->dev, &t->pd, ib->rkey,
+					    IB_ACCESS_REMOTE_READ, addr, 1));
+	KUNIT_EXPECT_NULL(test, arx_mr_find(&t->dev, &t->other, ib->lkey, 0,
+					    addr, 1));
+	arx_dereg_mr(ib, NULL);
+}
+
+/* A peer's idea of a kernel address is not followed. */
+static void mr__dma_remote(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	struct ib_mr *ib;
+	size_t len;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	ib = arx_get_dma_mr(&t->pd, IB_ACCESS_REMOTE_READ);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	len = 8;
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(to_arx_mr(ib), (uintptr_t)page + 9,
+					    &len), page + 9);
+	KUNIT_EXPECT_EQ(test, len, 8);
+	len = 8;
+	KUNIT_EXPECT_NULL(test, arx_mr_at(to_arx_mr(ib), 0x8000000000000000ULL,
+					  &len));
+	arx_dereg_mr(ib, NULL);
+}
+
+static void mr__dma_not_for_applications(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct ib_uobject uobj = {};
+
+	t->pd.uobject = &uobj;
+	KUNIT_EXPECT_PTR_EQ(test, arx_get_dma_mr(&t->pd, 0), ERR_PTR(-EPERM));
+}
+
+/* A region of pages of 4096 bytes. */
+static struct arx_mr *fast_mr(struct kunit *test, u32 pages)
+{
+	struct mr_test *t = test->priv;
+	struct ib_mr *ib = arx_alloc_mr(&t->pd, IB_MR_TYPE_MEM_REG, pages);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	ib->page_size = SZ_4K;
+	return to_arx_mr(ib);
+}
+
+static int map(struct arx_mr *mr, void *from, u32 length)
+{
+	struct scatterlist sg;
+
+	sg_init_one(&sg, from, length);
+	sg_dma_address(&sg) = (uintptr_t)from;
+	sg_dma_len(&sg) = length;
+	return arx_map_mr_sg(&mr->ib, &sg, 1, NULL);
+}
+
+static void mr__fast_reg(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct arx_mr *mr = fast_mr(test, 4);
+	void *buf = kunit_kzalloc(test, 4 * SZ_4K, GFP_KERNEL);
+	size_t len = 3 * SZ_4K - 100;
+	u32 key = mr->ib.rkey;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_EXPECT_EQ(test, map(mr, buf + 100, len), 1);
+	KUNIT_EXPECT_EQ(test, mr->nblocks, 3);
+	mr->ib.iova = (mr->ib.iova & ~PAGE_MASK) | 0x12000;	/* renamed */
+
+	/* Not before it is registered. */
+	KUNIT_EXPECT_NULL(test, arx_mr_find(&t->dev, &t->pd, key, 0,
+					    mr->ib.iova, 1));
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key,
+					      IB_ACCESS_REMOTE_READ), 0);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_find(&t->dev, &t->pd, key,
+					      IB_ACCESS_REMOTE_READ,
+					      mr->ib.iova, len), mr);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(mr, mr->ib.iova, &len), buf + 100);
+	KUNIT_EXPECT_EQ(test, len, 3 * SZ_4K - 100);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+static void mr__fast_reg_refused(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct arx_mr *mr = fast_mr(test, 1);
+	u32 key = mr->ib.rkey;
+
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->other, key, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key ^ 0x100, 0),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key,
+					      IB_ACCESS_ON_DEMAND), -EINVAL);
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), 0);
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), -EINVAL);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/* The next key is announced in advance, but only a registration changes it. */
+static void mr__next_key(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct arx_mr *mr = fast_mr(test, 1);
+	void *buf = kunit_kzalloc(test, SZ_4K, GFP_KERNEL);
+	u32 old = mr->ib.rkey, new;
+
+	KUNIT_ASSERT_EQ(test, map(mr, buf, SZ_4K), 1);
+	KUNIT_ASSERT_EQ(test, arx_mr_fast_reg(mr, &t->pd, old, 0), 0);
+	ib_update_fast_reg_key(&mr->ib, old + 1);
+	new = mr->ib.rkey;
+	KUNIT_EXPECT_NE(test, old, new);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_find(&t->dev, &t->pd, old, 0, 0, 0),
+			    mr);
+	KUNIT_EXPECT_NULL(test, arx_mr_find(&t->dev, &t->pd, new, 0, 0, 0));
+
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, old), 0);
+	KUNIT_ASSERT_EQ(test, arx_mr_fast_reg(mr, &t->pd, new, 0), 0);
+	KUNIT_EXPECT_NULL(test, arx_mr_find(&t->dev, &t->pd, old, 0, 0, 0));
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_find(&t->dev, &t->pd, new, 0, 0, 0),
+			    mr);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+static void mr__invalidate(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct arx_mr *mr = fast_mr(test, 1);
+	u32 key = mr->ib.rkey;
+
+	KUNIT_ASSERT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), 0);
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->other, key),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key ^ 1),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key ^ 0x100),
+			-EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_find(&t->dev, &t->pd, key, 0, 0, 0),
+			    mr);
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), 0);
+	KUNIT_EXPECT_NULL(test, arx_mr_find(&t->dev, &t->pd, key, 0, 0, 0));
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), 0);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/* A peer must not be able to take an application's region away. */
+static void mr__invalidate_others(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	u32 key = publish(test, 0);
+
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, found(t, &t->pd, key, 0));
+}
+
+static void mr__map_too_much(struct kunit *test)
+{
+	struct arx_mr *mr = fast_mr(test, 2);
+	void *buf = kunit_kzalloc(test, 4 * SZ_4K, GFP_KERNEL);
+
+	KUNIT_EXPECT_LT(test, map(mr, buf, 3 * SZ_4K), 1);
+	KUNIT_EXPECT_EQ(test, mr->nblocks, 2);
+	mr->ib.page_size = 3000;
+	KUNIT_EXPECT_EQ(test, map(mr, buf, 100), -EINVAL);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+static void mr__alloc_out_of_range(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+
+	KUNIT_EXPECT_PTR_EQ(test, arx_alloc_mr(&t->pd, IB_MR_TYPE_MEM_REG, 0),
+			    ERR_PTR(-EINVAL));
+	KUNIT_EXPECT_PTR_EQ(test, arx_alloc_mr(&t->pd, IB_MR_TYPE_MEM_REG,
+					       ARX_MAX_FAST_REG_PAGES + 1),
+			    ERR_PTR(-EINVAL));
+	KUNIT_EXPECT_PTR_EQ(test, arx_alloc_mr(&t->pd, IB_MR_TYPE_SG_GAPS, 1),
+			    ERR_PTR(-EINVAL));
+}
+
+static void mr__atomic(struct kunit *test)
+{
+	u64 word[2] = { 10, 7 };
+	u64 orig = 0;
+
+	/* Compare and swap: the same, then another. */
+	KUNIT_EXPECT_EQ(test, arx_mr_atomic(word, true, 10, 20, &orig), 0);
+	KUNIT_EXPECT_EQ(test, orig, 10);
+	KUNIT_EXPECT_EQ(test, word[0], 20);
+	KUNIT_EXPECT_EQ(test, arx_mr_atomic(word, true, 10, 30, &orig), 0);
+	KUNIT_EXPECT_EQ(test, orig, 20);
+	KUNIT_EXPECT_EQ(test, word[0], 20);
+
+	/* Fetch and add, with carry out of all bits. */
+	KUNIT_EXPECT_EQ(test, arx_mr_atomic(word, false, 5, 99, &orig), 0);
+	KUNIT_EXPECT_EQ(test, orig, 20);
+	KUNIT_EXPECT_EQ(test, word[0], 25);
+	KUNIT_EXPECT_EQ(test, arx_mr_atomic(word, false, -26ULL, 0, &orig), 0);
+	KUNIT_EXPECT_EQ(test, word[0], U64_MAX);
+	KUNIT_EXPECT_EQ(test, arx_mr_atomic(word, false, 1, 0, &orig), 0);
+	KUNIT_EXPECT_EQ(test, orig, U64_MAX);
+	KUNIT_EXPECT_EQ(test, word[0], 0);
+	KUNIT_EXPECT_EQ(test, word[1], 7);
+}
+
+static void mr__atomic_unaligned(struct kunit *test)
+{
+	u64 word[2] = {};
+	u64 orig;
+	int i;
+
+	for (i = 1; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, arx_mr_atomic((void *)word + i, false, 1,
+						    0, &orig), -EINVAL);
+	KUNIT_EXPECT_EQ(test, word[0] | word[1], 0);
+}
+
+static struct kunit_case mr_cases[] = {
+	KUNIT_CASE_PARAM(mr__find_range, extent_gen_params),
+	KUNIT_CASE(mr__find_key),
+	KUNIT_CASE(mr__find_pd),
+	KUNIT_CASE(mr__find_state),
+	KUNIT_CASE(mr__find_access),
+	KUNIT_CASE_PARAM(mr__at, place_gen_params),
+	KUNIT_CASE(mr__at_walk),
+	KUNIT_CASE(mr__at_beyond),
+	KUNIT_CASE(mr__dma),
+	KUNIT_CASE(mr__dma_remote),
+	KUNIT_CASE(mr__dma_not_for_applications),
+	KUNIT_CASE(mr__fast_reg),
+	KUNIT_CASE(mr__fast_reg_refused),
+	KUNIT_CASE(mr__next_key),
+	KUNIT_CASE(mr__invalidate),
+	KUNIT_CASE(mr__invalidate_others),
+	KUNIT_CASE(mr__map_too_much),
+	KUNIT_CASE(mr__alloc_out_of_range),
+	KUNIT_CASE(mr__atomic),
+	KUNIT_CASE(mr__atomic_unaligned),
+	{}
+};
+
+static struct kunit_suite mr_suite = {
+	.name = "arx_mr",
+	.init = mr_init,
+	.exit = mr_exit,
+	.test_cases = mr_cases,
+};
+
+kunit_test_suite(mr_suite);

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The QP's sources, and in place of tx.c, av.c and main.c what the tests need
+ * of them. See qp_fixture.h.
+ */
+
+#include <linux/etherdevice.h>
+
+#include "qp_fixture.h"
+
+#include "run.c"
+#include "sendwr.c"
+#include "requester.c"
+#include "responder.c"
+#include "rdatomic.c"
+#include "completer.c"
+#include "loopback.c"
+#include "qp.c"
+
+/* The one that tx.c would find by the QP. */
+static struct pair *current_pair;
+
+/* main.c */
+
+u32 arx_dev_mtu(const struct arx_dev *dev)
+{
+	return 4096;
+}
+
+/* av.c: everybody lives at the GID it names as its destination. */
+
+struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
+			     u32 qpn, u32 dest_qpn, gfp_t gfp)
+{
+	struct arx_av *av = kzalloc(sizeof(*av), gfp);
+
+	if (!av)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&av->ref, 1);
+	av->pd = pd;
+	memcpy(&av->daddr, &attr->grh.dgid, sizeof(av->daddr));
+	av->saddr = av->daddr;
+	return av;
+}
+
+void arx_av_put(struct arx_av *av)
+{
+	if (refcount_dec_and_test(&av->ref))
+		kfree_rcu(av, rcu);
+}
+
+/* tx.c: the wire */
+
+int arx_tx_init(struct arx_qp *qp)
+{
+	return 0;
+}
+
+void arx_tx_forget(struct arx_qp *qp)
+{
+}
+
+void arx_tx_cleanup(struct arx_qp *qp)
+{
+}
+
+void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
+{
+}
+
+int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
+	       struct arx_tx_batch *batch)
+{
+	struct pair *p = current_pair;
+	struct wire_run *w;
+	struct arx_iter to;
+
+	if (p->on_send)
+		p->on_send(p, qp);
+	if (p->blocked)
+		return -EAGAIN;
+	WARN_ON(run->len > ARX_TX_RUN_MAX);
+
+	w = kmalloc(struct_size(w, data, run->len), GFP_ATOMIC);
+	if (!w)
+		return -ENOMEM;
+	arx_iter_buf(&to, w->data);
+	if (arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK) {
+		kfree(w);
+		return -EFAULT;
+	}
+	p->sent++;
+	if (p->lost) {
+		kfree(w);
+		return -ENOBUFS;
+	}
+	w->from = qp;
+	w->run = *run;
+	spin_lock(&p->lock);
+	list_add_tail(&w->link, &p->wire);
+	spin_unlock(&p->lock);
+	return 0;
+}
+
+/* Make and end. */
+
+static void pair_event(struct ib_event *event, void *context)
+{
+	struct side *side = context;
+
+	if (event->event < ARRAY_SIZE(side->events))
+		side->events[event->event]++;
+}
+
+static void pair_make_memory(struct kunit *test, struct pair *p,
+			     struct side *side)
+{
+	struct arx_mr *mr = &side->mr;
+
+	side->buf = kunit_kzalloc(test, BUF, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, side->buf);
+	mr->blocks = kunit_kzalloc(test, sizeof(void *), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mr->blocks);
+	mr->blocks[0] = side->buf;
+	mr->nblocks = 1;
+	mr->block_shift = ilog2(BUF);
+	mr->iova = IOVA;
+	mr->length = BUF;
+	mr->access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+		     IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
+	mr->ib.device = &p->dev.ib;
+	mr->ib.pd = &p->pd.ib;
+	mr->ib.type = IB_MR_TYPE_USER;
+	KUNIT_ASSERT_EQ(test, arx_ids_add(&p->dev.mrs, mr, &mr->id), 0);
+	mr->key = mr->id << 8 | 0x5a;
+	mr->state = ARX_MR_VALID;
+}
+
+static void pair_make_side(struct kunit *test, struct pair *p,
+			   struct side *side)
+{
+	struct ib_cq_init_attr attr = { .cqe = 256 };
+
+	pair_make_memory(test, p, side);
+	side->scq.ib.device = &p->dev.ib;
+	side->rcq.ib.device = &p->dev.ib;
+	KUNIT_ASSERT_EQ(test, arx_create_cq(&side->scq.ib, &attr, NULL), 0);
+	KUNIT_ASSERT_EQ(test, arx_create_cq(&side->rcq.ib, &attr, NULL), 0);
+}
+
+/* What all transitions together need; a mask says which of it counts. */
+static void pair_fill_attr(struct ib_qp_attr *attr)
+{
+	attr->qp_access_flags = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+				IB_ACCESS_REMOTE_ATOMIC;
+	attr->port_num = ARX_PORT;
+	attr->qkey = 0x1234;
+	attr->path_mtu = IB_MTU_1024;
+	attr->rq_psn = PSN;
+	attr->sq_psn = PSN;
+	attr->max_rd_atomic = 2;
+	attr->max_dest_rd_atomic = 2;
+	/* The tests tell when time is over. */
+	attr->timeout = 31;
+	attr->min_rnr_timer = 0;
+	attr->retry_cnt = 3;
+	attr->rnr_retry = 2;
+	attr->ah_attr.grh.dgid.raw[15] = 1;
+}
+
+/**
+ * pair_new - a device without QPs
+ * @test: who needs it; pair_free() is its exit
+ */
+struct pair *pair_new(struct kunit *test)
+{
+	struct pair *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	arx_ids_init(&arx_qps, 24);
+	arx_ids_init(&p->dev.mrs, 24);
+	arx_ids_init(&p->dev.srqs, 24);
+	spin_lock_init(&p->lock);
+	INIT_LIST_HEAD(&p->wire);
+	p->pd.ib.device = &p->dev.ib;
+	p->dev.stats = alloc_percpu(struct arx_stats);
+	p->dev.netdev = alloc_etherdev(0);
+	KUNIT_ASSERT_NOT_NULL(test, p->dev.stats);
+	KUNIT_ASSERT_NOT_NULL(test, p->dev.netdev);
+	p->dma = arx_get_dma_mr(&p->pd.ib, IB_ACCESS_LOCAL_WRITE);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, p->dma);
+	for (i = 0; i < 2; i++)
+		pair_make_side(test, p, &p->side[i]);
+	pair_fill_attr(&p->attr);
+	current_pair = p;
+	return p;
+}
+
+/**
+ * pair_free - undo pair_new() and pair_make_qp()
+ * @p: pair
+ */
+void pair_free(struct pair *p)
+{
+	struct side *side;
+
+	for (side = p->side; side < p->side + 2; side++) {
+		if (side->qp)
+			arx_destroy_qp(&side->qp->ib, NULL);
+		arx_destroy_cq(&side->scq.ib, NULL);
+		arx_destroy_cq(&side->rcq.ib, NULL);
+		arx_ids_remove(&p->dev.mrs, side->mr.id);
+	}
+	while (pair_take(p, -1))
+		;
+	arx_dereg_mr(p->dma, NULL);
+	free_netdev(p->dev.netdev);
+	free_percpu(p->dev.stats);
+	arx_ids_destroy(&p->dev.mrs);
+	arx_ids_destroy(&p->dev.srqs);
+	arx_ids_destroy(&arx_qps);
+}
+
+/**
+ * pair_make_qp - make a QP in RESET
+ * @test: who needs it
+ * @p: pair
+ * @side: where
+ * @type: of the QP
+ */
+void pair_make_qp(struct kunit *test, struct pair *p, int side,
+		  enum ib_qp_type type)
+{
+	struct side *s = &p->side[side];
+	struct ib_qp_init_attr init = {
+		.qp_type = type,
+		.send_cq = &s->scq.ib,
+		.recv_cq = &s->rcq.ib,
+		.srq = p->srq,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.cap = {
+			.max_send_wr = DEPTH,
+			.max_recv_wr = DEPTH,
+			.max_send_sge = SGES,
+			.max_recv_sge = SGES,
+			.max_inline_data = INLINE,
+		},
+	};
+	struct arx_qp *qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, qp);
+	qp->ib.device = &p->dev.ib;
+	qp->ib.pd = &p->pd.ib;
+	qp->ib.qp_type = type;
+	qp->ib.send_cq = init.send_cq;
+	qp->ib.recv_cq = init.recv_cq;
+	qp->ib.event_handler = pair_event;
+	qp->ib.qp_context = s;
+	KUNIT_ASSERT_EQ(test, arx_create_qp(&qp->ib, &init, NULL), 0);
+	s->qp = qp;
+}
+
+/* 11.2.5.2, table 91: what must be given */
+int pair_required(enum ib_qp_type type, enum ib_qp_state from,
+		  enum ib_qp_state to)
+{
+	bool rc = type == IB_QPT_RC;
+	bool connected = rc || type == IB_QPT_UC;
+
+	if (from == IB_QPS_RESET && to == IB_QPS_INIT)
+		return IB_QP_PKEY_INDEX |
+		       (type == IB_QPT_GSI ? 0 : IB_QP_PORT) |
+		       (connected ? IB_QP_ACCESS_FLAGS : IB_QP_QKEY);
+	if (from == IB_QPS_INIT && to == IB_QPS_RTR)
+		return (connected ? IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+				    IB_QP_RQ_PSN : 0) |
+		       (rc ? IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER :
+			     0);
+	if (from == IB_QPS_RTR && to == IB_QPS_RTS)
+		return IB_QP_SQ_PSN |
+		       (rc ? IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+			     IB_QP_MAX_QP_RD_ATOMIC : 0);
+	return 0;
+}
+
+/**
+ * pair_modify - modify_qp with p->attr
+ * @p: pair
+ * @side: whose QP
+ * @to: state
+ * @mask: attributes besides the state
+ */
+int pair_modify(struct pair *p, int side, enum ib_qp_state to, int mask)
+{
+	p->attr.qp_state = to;
+	return arx_modify_qp(&p->side[side].qp->ib, &p->attr,
+			     mask | IB_QP_STATE, NULL);
+}
+
+/**
+ * pair_bring - from RESET, by the usual way, to a state
+ * @test: fails if that is impossible
+ * @p: pair
+ * @side: whose QP
+ * @to: RESET, INIT, RTR, RTS, SQD, ERR, or SQE, which no modify_qp leads to
+ */
+void pair_bring(struct kunit *test, struct pair *p, int side,
+		enum ib_qp_state to)
+{
+	static const enum ib_qp_state way[] = {
+		IB_QPS_RESET, IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS, IB_QPS_SQD,
+	};
+	struct arx_qp *qp = p->side[side].qp;
+	enum ib_qp_state last = to;
+	int i;
+
+	if (to == IB_QPS_SQE || to == IB_QPS_ERR)
+		last = IB_QPS_RTS;
+	KUNIT_ASSERT_EQ(test, pair_modify(p, side, IB_QPS_RESET, 0), 0);
+	for (i = 0; way[i] != last; i++)
+		KUNIT_ASSERT_EQ(test, 0,
+				pair_modify(p, side, way[i + 1],
+					    pair_required(qp->ib.qp_type,
+							  way[i], way[i + 1])));
+	if (to == IB_QPS_ERR)
+		KUNIT_ASSERT_EQ(test, pair_modify(p, side, to, 0), 0);
+	if (to == IB_QPS_SQE) {
+		local_bh_disable();
+		arx_qp_set_state(qp, to);
+		local_bh_enable();
+	}
+	KUNIT_ASSERT_EQ(test, qp->state, to);
+}
+
+/**
+ * pair_connect - two QPs in RTS that know each other, on one host
+ * @test: who needs them
+ * @p: pair
+ * @type: of both
+ */
+void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		pair_make_qp(test, p, i, type);
+	for (i = 0; i < 2; i++) {
+		p->attr.dest_qp_num = p->side[!i].qp->qpn;
+		pair_bring(test, p, i, IB_QPS_RTS);
+	}
+	p->dev.port_active = true;
+}
+
+/* What happens outside. */
+
+/* The oldest run from @from (-1: either) on the wire, until the next call. */
+struct wire_run *pair_take(struct pair *p, int from)
+{
+	struct wire_run *w;
+
+	kfree(p->taken);
+	p->taken = NULL;
+	spin_lock_bh(&p->lock);
+	list_for_each_entry(w, &p->wire, link) {
+		if (from < 0 || w->from == p->side[from].qp) {
+			list_del(&w->link);
+			p->taken = w;
+			break;
+		}
+	}
+	spin_unlock_bh(&p->lock);
+	return p->taken;
+}
+
+/* As rx.c does. */
+int pair_rx(struct pair *p, int side, struct arx_run *run)
+{
+	struct arx_qp *qp = p->side[side].qp;
+	int err = 0;
+
+	local_bh_disable();
+	rcu_read_lock();
+	switch (run->h.op) {
+	case ARX_OP_READ_RESPONSE:
+	case ARX_OP_ACK:
+	case ARX_OP_ATOMIC_ACK:
+		if (arx_completer_rx(qp, run))
+			arx_requester_run(qp);
+		break;
+	default:
+		err = arx_responder_rx(qp, run);
+	}
+	rcu_read_unlock();
+	local_bh_enable();
+	return err;
+}
+
+/* To whom it is addressed, any number of times. */
+int pair_deliver(struct pair *p, struct wire_run *w)
+{
+	struct arx_run run = w->run;
+
+	arx_iter_buf(&run.payload, w->data);
+	return pair_rx(p, w->from == p->side[0].qp, &run);
+}
+
+/* Work that was scheduled is done. */
+void pair_settle(struct pair *p)
+{
+	int i;
+
+	for (i = 0; i < 2; i++)
+		if (p->side[i].qp)
+			flush_work(&p->side[i].qp->work);
+}
+
+/* Deliver all that is on the wire, and what comes of it. */
+void pair_pump(struct pair *p)
+{
+	struct wire_run *w;
+
+	for (pair_settle(p); (w = pair_take(p, -1)); pair_settle(p))
+		pair_deliver(p, w);
+}
+
+/* The retransmission timer fires. */
+void pair_expire(struct pair *p, int side)
+{
+	local_bh_disable();
+	arx_completer_expired(&p->side[side].qp->comp.retransmit);
+	local_bh_enable();
+	pair_settle(p);
+}
+
+/* It fires, and nothing was acknowledged since it was armed. */
+void pair_timeout(struct pair *p, int side)
+{
+	struct arx_comp *comp = &p->side[side].qp->comp;
+
+	spin_lock_bh(&comp->lock);
+	comp->timer_una = comp->una;
+	spin_unlock_bh(&comp->lock);
+	pair_expire(p, side);
+}
+
+/* The RNR timer fires. */
+void pair_rnr_over(struct pair *p, int side)
+{
+	struct arx_comp *comp = &p->side[side].qp->comp;
+
+	hrtimer_cancel(&comp->rnr);
+	local_bh_disable();
+	arx_completer_rnr_over(&comp->rnr);
+	local_bh_enable();
+	pair_settle(p);
+}
+
+/* What tx.c does when there is room again. */
+void pair_requester(struct pair *p, int side)
+{
+	local_bh_disable();
+	arx_requester_run(p->side[side].qp);
+	local_bh_enable();
+	pair_settle(p);
+}
+
+/* A run as it might come from the wire, of the QPs' service. */
+struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
+			u32 psn, void *data, u32 len)
+{
+	struct arx_qp *qp = p->side[to].qp;
+	struct arx_run run = {
+		.h = {
+			.op = op,
+			.service = qp->service,
+			.flags = flags,
+			.pkey = ARX_PKEY,
+			.qpn = qp->qpn,
+			.psn = psn & ARX_PSN_MASK,
+			.va = IOVA,
+			.rkey = p->side[to].mr.key,
+			.syndrome = ARX_ACK_UNLIMITED,
+		},
+		.npkts = max_t(u32, 1, DIV_ROUND_UP(len, MTU)),
+		.len = len,
+		.mtu = MTU,
+	};
+
+	arx_iter_buf(&run.payload, data);
+	return run;
+}
+
+/* Verbs. */
+
+static struct ib_sge pair_sge(struct pair *p, int side, u32 at, u32 len)
+{
+	return (struct ib_sge) {
+		.addr = (uintptr_t)p->side[side].buf + at,
+		.length = len,
+		.lkey = p->dma->lkey,
+	};
+}
+
+/* Post one; the peer's memory is named at the same offset. Then all settles. */
+int pair_send(struct pair *p, int side, enum ib_wr_opcode op, u64 id,
+	      int flags, u32 at, u32 len)
+{
+	struct ib_sge sge = pair_sge(p, side, at, len);
+	const struct ib_send_wr *bad = NULL;
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.wr_id = id,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = op,
+			.send_flags = flags,
+			.ex.imm_data = cpu_to_be32(0xabcd0000 + id),
+		},
+		.remote_addr = IOVA + at,
+		.rkey = p->side[!side].mr.key,
+	};
+	int err;
+
+	err = arx_post_send(&p->side[side].qp->ib, &wr.wr, &bad);
+	pair_settle(p);
+	return err;
+}
+
+int pair_atomic(struct pair *p, int side, enum ib_wr_opcode op, u64 id, u32 at,
+		u32 there, u64 compare_add, u64 swap)
+{
+	struct ib_sge sge = pair_sge(p, side, at, sizeof(u64));
+	const struct ib_send_wr *bad = NULL;
+	struct ib_atomic_wr wr = {
+		.wr = {
+			.wr_id = id,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = op,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.remote_addr = IOVA + there,
+		.rkey = p->side[!side].mr.key,
+		.compare_add = compare_add,
+		.swap = swap,
+	};
+	int err;
+
+	err = arx_post_send(&p->side[side].qp->ib, &wr.wr, &bad);
+	pair_settle(p);
+	return err;
+}
+
+int pair_recv(struct pair *p, int side, u64 id, u32 at, u32 len)
+{
+	struct ib_sge sge = pair_sge(p, side, at, len);
+	const struct ib_recv_wr *bad = NULL;
+	struct ib_recv_wr wr = {
+		.wr_id = id,
+		.sg_list = &sge,
+		.num_sge = 1,
+	};
+	int err;
+
+	err = arx_post_recv(&p->side[side].qp->ib, &wr, &bad);
+	pair_settle(p);
+	return err;
+}
+
+struct ib_wc pair_poll(struct arx_cq *cq)
+{
+	struct ib_wc wc = { .wr_id = NO_WC };
+
+	arx_poll_cq(&cq->ib, 1, &wc);
+	return wc;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* recvq.c: fetch of receive WQEs. */
+
+#include <kunit/test.h>
+
+#include "recvq.c"
+
+#define WQES	4
+#define SGES	3
+
+static int recvq_init(struct kunit *test)
+{
+	struct arx_recvq *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	KUNIT_ASSERT_EQ(test, arx_recvq_init(q, WQES, SGES, NULL, NULL), 0);
+	test->priv = q;
+	return 0;
+}
+
+static void recvq_exit(struct kunit *test)
+{
+	arx_recvq_cleanup(test->priv);
+}
+
+/* As the driver does; receives the limit event in @limit. */
+static int take_limit(struct kunit *test, struct arx_rwqe *wqe, bool *limit)
+{
+	int err;
+
+	*limit = false;
+	local_bh_disable();
+	err = arx_recvq_take(test->priv, wqe, limit);
+	local_bh_enable();
+	return err;
+}
+
+static int take(struct kunit *test, struct arx_rwqe *wqe)
+{
+	bool limit;
+	int err = take_limit(test, wqe, &limit);
+
+	KUNIT_EXPECT_FALSE(test, limit);
+	return err;
+}
+
+static int post(struct kunit *test, u64 wr_id, int num_sge, u32 length)
+{
+	struct ib_sge sge[SGES + 1];
+	struct ib_recv_wr wr = {
+		.wr_id = wr_id,
+		.sg_list = sge,
+		.num_sge = num_sge,
+	};
+	const struct ib_recv_wr *bad = NULL;
+	int i, err;
+
+	for (i = 0; i < num_sge && i <= SGES; i++)
+		sge[i] = (struct ib_sge) {
+			.addr = 0x1000 * (i + 1),
+			.length = length,
+			.lkey = 0x100 + i,
+		};
+	err = arx_recvq_post(test->priv, &wr, &bad);
+	KUNIT_EXPECT_PTR_EQ(test, bad, err ? &wr : NULL);
+	return err;
+}
+
+static void recvq__empty(struct kunit *test)
+{
+	struct arx_rwqe wqe;
+
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), -ENOENT);
+}
+
+static void recvq__in_order(struct kunit *test)
+{
+	struct arx_recvq *q = test->priv;
+	struct arx_rwqe wqe;
+	u64 id = 0;
+	int i;
+
+	/* Many times around the ring. */
+	for (i = 0; i < 10 * WQES; i++) {
+		KUNIT_ASSERT_EQ(test, post(test, 2 * id, 1, 10), 0);
+		KUNIT_ASSERT_EQ(test, post(test, 2 * id + 1, SGES, 100), 0);
+		KUNIT_ASSERT_EQ(test, take(test, &wqe), 0);
+		KUNIT_EXPECT_EQ(test, wqe.wr_id, 2 * id);
+		KUNIT_EXPECT_EQ(test, wqe.length, 10);
+		KUNIT_ASSERT_EQ(test, take(test, &wqe), 0);
+		KUNIT_EXPECT_EQ(test, wqe.wr_id, 2 * id + 1);
+		KUNIT_EXPECT_EQ(test, wqe.num_sge, SGES);
+		KUNIT_EXPECT_EQ(test, wqe.length, SGES * 100);
+		KUNIT_EXPECT_EQ(test, wqe.sge[2].addr, 0x3000);
+		KUNIT_EXPECT_EQ(test, wqe.sge[2].lkey, 0x102);
+		id++;
+	}
+	KUNIT_EXPECT_EQ(test, q->ring.hdr->cons, 20 * WQES);
+}
+
+static void recvq__post_until_full(struct kunit *test)
+{
+	struct arx_rwqe wqe;
+	int i;
+
+	for (i = 0; i < WQES; i++)
+		KUNIT_ASSERT_EQ(test, post(test, i, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, post(test, i, 0, 0), -ENOMEM);
+	KUNIT_ASSERT_EQ(test, take(test, &wqe), 0);
+	KUNIT_EXPECT_EQ(test, wqe.wr_id, 0);
+	KUNIT_EXPECT_EQ(test, wqe.length, 0);
+	KUNIT_EXPECT_EQ(test, post(test, i, 0, 0), 0);
+}
+
+static void recvq__post_bad(struct kunit *test)
+{
+	struct arx_rwqe wqe;
+
+	KUNIT_EXPECT_EQ(test, post(test, 1, SGES + 1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, post(test, 1, -1, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), -ENOENT);
+}
+
+/* What an application that writes its ring itself can put there. */
+struct hostile {
+	const char *name;
+	u32 num_sge;
+	u32 length[SGES];
+	u32 prod;
+	int err;
+	bool taken;
+};
+
+static const struct hostile hostiles[] = {
+	{ .name = "good", .num_sge = 1, .length = { 1 }, .prod = 1,
+	  .taken = true },
+	{ .name = "too many SGEs", .num_sge = SGES + 1, .prod = 1,
+	  .err = -EINVAL, .taken = true },
+	{ .name = "SGEs overflow", .num_sge = U32_MAX, .prod = 1,
+	  .err = -EINVAL, .taken = true },
+	{ .name = "2 GiB", .num_sge = 2, .prod = 1, .taken = true,
+	  .length = { 0x80000000 } },
+	{ .name = "2 GiB and 1", .num_sge = 2, .prod = 1, .taken = true,
+	  .length = { 0x80000000, 1 }, .err = -EINVAL },
+	{ .name = "lengths overflow", .num_sge = 3, .prod = 1, .taken = true,
+	  .length = { U32_MAX, U32_MAX, 3 }, .err = -EINVAL },
+	{ .name = "prod too far", .prod = WQES + 1, .err = -EIO },
+	{ .name = "prod behind", .prod = U32_MAX, .err = -EIO },
+};
+
+static void hostile_name(const struct hostile *h, char *name)
+{
+	strscpy(name, h->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_name);
+
+static void recvq__hostile(struct kunit *test)
+{
+	const struct hostile *h = test->param_value;
+	struct arx_recvq *q = test->priv;
+	struct arx_recv_wqe *wqe = arx_ring_entry(&q->ring, 0);
+	struct arx_sge *sge = (struct arx_sge *)(wqe + 1);
+	struct arx_rwqe got = {};
+	int i;
+
+	wqe->wr_id = 77;
+	wqe->num_sge = h->num_sge;
+	for (i = 0; i < SGES; i++)
+		sge[i].length = h->length[i];
+	q->ring.hdr->prod = h->prod;
+
+	KUNIT_EXPECT_EQ(test, take(test, &got), h->err);
+	KUNIT_EXPECT_EQ(test, q->cons, h->taken);
+	KUNIT_EXPECT_EQ(test, q->ring.hdr->cons, h->taken);
+	if (h->taken)
+		KUNIT_EXPECT_EQ(test, got.wr_id, 77);
+}
+
+/* The kernel's own index counts, not what stands in the header. */
+static void recvq__cons_is_not_read_back(struct kunit *test)
+{
+	struct arx_recvq *q = test->priv;
+	struct arx_rwqe wqe;
+
+	KUNIT_ASSERT_EQ(test, post(test, 5, 0, 0), 0);
+	q->ring.hdr->cons = 1;
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), 0);
+	KUNIT_EXPECT_EQ(test, wqe.wr_id, 5);
+}
+
+static void recvq__limit(struct kunit *test)
+{
+	struct arx_recvq *q = test->priv;
+	struct arx_rwqe wqe;
+	bool limit;
+	int i;
+
+	for (i = 0; i < WQES; i++)
+		KUNIT_ASSERT_EQ(test, post(test, i, 0, 0), 0);
+	q->limit = 2;
+
+	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
+	KUNIT_EXPECT_FALSE(test, limit);	/* 3 left */
+	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
+	KUNIT_EXPECT_FALSE(test, limit);	/* 2 left */
+	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
+	KUNIT_EXPECT_TRUE(test, limit);		/* 1 left */
+	KUNIT_EXPECT_EQ(test, q->limit, 0);
+	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
+	KUNIT_EXPECT_FALSE(test, limit);	/* once */
+}
+
+static void recvq__reset(struct kunit *test)
+{
+	struct arx_rwqe wqe;
+	int i;
+
+	for (i = 0; i < WQES; i++)
+		KUNIT_ASSERT_EQ(test, post(test, i, 0, 0), 0);
+	arx_recvq_reset(test->priv);
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), -ENOENT);
+	KUNIT_EXPECT_EQ(test, post(test, 9, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), 0);
+	KUNIT_EXPECT_EQ(test, wqe.wr_id, 9);
+}
+
+static struct kunit_case recvq_cases[] = {
+	KUNIT_CASE(recvq__empty),
+	KUNIT_CASE(recvq__in_order),
+	KUNIT_CASE(recvq__post_until_full),
+	KUNIT_CASE(recvq__post_bad),
+	KUNIT_CASE_PARAM(recvq__hostile, hostile_gen_params),
+	KUNIT_CASE(recvq__cons_is_not_read_back),
+	KUNIT_CASE(recvq__limit),
+	KUNIT_CASE(recvq__reset),
+	{}
+};
+
+static struct kunit_suite recvq_suite = {
+	.name = "arx_recvq",
+	.init = recvq_init,
+	.exit = recvq_exit,
+	.test_cases = recvq_cases,
+};
+
+kunit_test_suite(recvq_suite);

@@ -1,0 +1,2468 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * requester.c, responder.c, rdatomic.c, completer.c, sendwr.c, loopback.c:
+ * whole exchanges between two QPs, and each stage against a wire of the test's.
+ */
+
+#include <linux/prandom.h>
+#include <linux/scatterlist.h>
+
+#include "qp_fixture.h"
+
+static int stages_init(struct kunit *test)
+{
+	test->priv = pair_new(test);
+	return 0;
+}
+
+static void stages_exit(struct kunit *test)
+{
+	if (test->priv)
+		pair_free(test->priv);
+}
+
+/* Two RC QPs; what they send stays on the wire. */
+static struct pair *by_wire(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dev.port_active = false;
+	return p;
+}
+
+static void fill(u8 *buf, u32 len, u32 seed)
+{
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, seed);
+	prandom_bytes_state(&rnd, buf, len);
+}
+
+/* Whole exchanges. */
+
+struct exchange {
+	enum ib_wr_opcode op;
+	bool wire;
+};
+
+static const struct exchange exchanges[] = {
+	{ IB_WR_SEND, false },
+	{ IB_WR_SEND, true },
+	{ IB_WR_SEND_WITH_IMM, false },
+	{ IB_WR_SEND_WITH_IMM, true },
+	{ IB_WR_RDMA_WRITE, false },
+	{ IB_WR_RDMA_WRITE, true },
+	{ IB_WR_RDMA_WRITE_WITH_IMM, false },
+	{ IB_WR_RDMA_WRITE_WITH_IMM, true },
+	{ IB_WR_RDMA_READ, false },
+	{ IB_WR_RDMA_READ, true },
+};
+
+static const u32 sizes[] = { 0, 1, MTU - 1, MTU, MTU + 1, 65536, 300001 };
+
+static const char *op_name(enum ib_wr_opcode op)
+{
+	switch (op) {
+	case IB_WR_SEND:
+		return "SEND";
+	case IB_WR_SEND_WITH_IMM:
+		return "SEND with immediate";
+	case IB_WR_RDMA_WRITE:
+		return "WRITE";
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return "WRITE with immediate";
+	default:
+		return "READ";
+	}
+}
+
+static void exchange_name(const struct exchange *x, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%s, %s", op_name(x->op),
+		 x->wire ? "wire" : "one host");
+}
+
+KUNIT_ARRAY_PARAM(exchange, exchanges, exchange_name);
+
+static bool takes_receive(enum ib_wr_opcode op)
+{
+	return op == IB_WR_SEND || op == IB_WR_SEND_WITH_IMM ||
+	       op == IB_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static enum ib_wc_opcode wc_opcode(enum ib_wr_opcode op)
+{
+	switch (op) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+		return IB_WC_RDMA_WRITE;
+	case IB_WR_RDMA_READ:
+		return IB_WC_RDMA_READ;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+static void exchange_one(struct kunit *test, u32 id, u32 len)
+{
+	const struct exchange *x = test->param_value;
+	bool read = x->op == IB_WR_RDMA_READ;
+	struct pair *p = test->priv;
+	struct side *from = &p->side[read];
+	struct side *to = &p->side[!read];
+	struct ib_wc wc;
+
+	fill(from->buf, BUF, id + 1);
+	memset(to->buf, 0, BUF);
+	if (takes_receive(x->op))
+		KUNIT_ASSERT_EQ(test, pair_recv(p, 1, id, 32, BUF - 32), 0);
+	KUNIT_ASSERT_EQ(test, 0, pair_send(p, 0, x->op, id, IB_SEND_SIGNALED,
+					   32, len));
+	pair_pump(p);
+
+	wc = pair_poll(&p->side[0].scq);
+	KUNIT_ASSERT_EQ(test, wc.wr_id, id);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.opcode, wc_opcode(x->op));
+	KUNIT_EXPECT_PTR_EQ(test, wc.qp, &p->side[0].qp->ib);
+	KUNIT_EXPECT_MEMEQ(test, to->buf + 32, from->buf + 32, len);
+	/* Not one byte beside it. */
+	KUNIT_EXPECT_NULL(test, memchr_inv(to->buf, 0, 32));
+	KUNIT_EXPECT_NULL(test, memchr_inv(to->buf + 32 + len, 0,
+					   BUF - 32 - len));
+
+	wc = pair_poll(&p->side[1].rcq);
+	if (!takes_receive(x->op)) {
+		KUNIT_EXPECT_EQ(test, wc.wr_id, NO_WC);
+		return;
+	}
+	KUNIT_ASSERT_EQ(test, wc.wr_id, id);
+	KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, wc.byte_len, len);
+	KUNIT_EXPECT_EQ(test, wc.opcode, x->op == IB_WR_RDMA_WRITE_WITH_IMM ?
+			IB_WC_RECV_RDMA_WITH_IMM : IB_WC_RECV);
+	KUNIT_EXPECT_EQ(test, !!(wc.wc_flags & IB_WC_WITH_IMM),
+			x->op != IB_WR_SEND);
+	if (x->op != IB_WR_SEND)
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(wc.ex.imm_data),
+				0xabcd0000 + id);
+}
+
+/* One after the other: PSNs wrap, and nothing of the one is left for the next. */
+static void stages__exchange(struct kunit *test)
+{
+	const struct exchange *x = test->param_value;
+	struct pair *p = test->priv;
+	u32 id;
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dev.port_active = !x->wire;
+	for (id = 0; id < 2 * ARRAY_SIZE(sizes); id++)
+		exchange_one(test, id, sizes[id % ARRAY_SIZE(sizes)]);
+	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
+}
+
+static void stages__atomics(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	u64 *result, *word;
+	int wire;
+
+	pair_connect(test, p, IB_QPT_RC);
+	result = (u64 *)p->side[0].buf;
+	word = (u64 *)(p->side[1].buf + 64);
+	for (wire = 0; wire < 2; wire++) {
+		p->dev.port_active = !wire;
+		*word = 10;
+		pair_atomic(p, 0, IB_WR_ATOMIC_CMP_AND_SWP, 1, 0, 64, 10, 20);
+		pair_pump(p);
+		EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, *result, 10);
+		KUNIT_EXPECT_EQ(test, *word, 20);
+		pair_atomic(p, 0, IB_WR_ATOMIC_CMP_AND_SWP, 2, 0, 64, 10, 30);
+		pair_pump(p);
+		EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, *result, 20);
+		KUNIT_EXPECT_EQ(test, *word, 20);
+		pair_atomic(p, 0, IB_WR_ATOMIC_FETCH_AND_ADD, 3, 0, 64, 5, 99);
+		pair_pump(p);
+		EXPECT_WC(test, &p->side[0].scq, 3, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, *result, 20);
+		KUNIT_EXPECT_EQ(test, *word, 25);
+	}
+}
+
+static void stages__uc(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	int wire;
+
+	pair_connect(test, p, IB_QPT_UC);
+	for (wire = 0; wire < 2; wire++) {
+		p->dev.port_active = !wire;
+		fill(p->side[0].buf, BUF, wire + 1);
+		memset(p->side[1].buf, 0, BUF);
+		pair_recv(p, 1, 7, 0, 100000);
+		pair_send(p, 0, IB_WR_SEND_WITH_IMM, 1, IB_SEND_SIGNALED, 0,
+			  99999);
+		EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+		pair_pump(p);
+		EXPECT_WC(test, &p->side[1].rcq, 7, IB_WC_SUCCESS);
+		KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 99999);
+
+		pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 100000,
+			  200000);
+		pair_pump(p);
+		EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+		KUNIT_EXPECT_MEMEQ(test, p->side[1].buf + 100000,
+				   p->side[0].buf + 100000, 200000);
+	}
+}
+
+/* UC: a gap drops the message it is in, whose receive serves the next. */
+static void stages__uc_gap(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_run run;
+	u8 *data;
+
+	pair_connect(test, p, IB_QPT_UC);
+	data = p->side[0].buf;
+	fill(data, BUF, 1);
+	pair_recv(p, 1, 7, 0, 4096);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST, PSN, data, MTU);
+	pair_rx(p, 1, &run);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_LAST, PSN + 2, data, MTU);
+	pair_rx(p, 1, &run);
+	EXPECT_NO_WC(test, &p->side[1].rcq);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, PSN + 9,
+		       data + 5000, 10);
+	pair_rx(p, 1, &run);
+	EXPECT_WC(test, &p->side[1].rcq, 7, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, data + 5000, 10);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* A list of pieces at each end, and inline data. */
+static void stages__scatter_gather(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct ib_sge sge[SGES];
+	const struct ib_recv_wr *bad_recv;
+	const struct ib_send_wr *bad;
+	struct ib_recv_wr recv = { .wr_id = 1, .sg_list = sge, .num_sge = SGES };
+	struct ib_send_wr wr = {
+		.wr_id = 2,
+		.sg_list = sge,
+		.num_sge = SGES,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED | IB_SEND_INLINE,
+	};
+	static const u32 in[SGES] = { 100, 0, 1, 27 };
+	static const u32 out[SGES] = { 0, 1, 120, 7 };
+	u32 at = 0;
+	int i;
+
+	pair_connect(test, p, IB_QPT_RC);
+	fill(p->side[0].buf, BUF, 1);
+	for (i = 0; i < SGES; i++)
+		sge[i] = (struct ib_sge) {
+			.addr = (uintptr_t)p->side[1].buf + 1000 * i,
+			.length = in[i],
+			.lkey = p->dma->lkey,
+		};
+	KUNIT_ASSERT_EQ(test, 0, arx_post_recv(&p->side[1].qp->ib, &recv,
+					       &bad_recv));
+	for (i = 0; i < SGES; i++) {
+		sge[i] = (struct ib_sge) {
+			.addr = (uintptr_t)p->side[0].buf + at,
+			.length = out[i],
+			.lkey = 0,	/* inline data needs none */
+		};
+		at += out[i];
+	}
+	KUNIT_ASSERT_EQ(test, 0, arx_post_send(&p->side[0].qp->ib, &wr, &bad));
+	pair_settle(p);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
+	for (i = 0, at = 0; i < SGES; at += in[i++])
+		KUNIT_EXPECT_MEMEQ(test, p->side[1].buf + 1000 * i,
+				   p->side[0].buf + at, in[i]);
+
+	sge[0].length = INLINE;
+	KUNIT_EXPECT_EQ(test, -EINVAL, arx_post_send(&p->side[0].qp->ib, &wr,
+						     &bad));
+	KUNIT_EXPECT_PTR_EQ(test, bad, &wr);
+}
+
+#define CHAOS_OPS	400
+#define SLOT		8192
+
+/**
+ * struct chaos - a wire that does everything
+ * @rnd: decides
+ * @p: pair
+ * @len: of each message
+ */
+struct chaos {
+	struct rnd_state rnd;
+	struct pair *p;
+	u32 len[CHAOS_OPS];
+};
+
+static bool chance(struct chaos *c, u32 percent)
+{
+	return prandom_u32_state(&c->rnd) % 100 < percent;
+}
+
+/* Packet @i to @n of a run, as rx.c might have gathered them. */
+static void deliver_part(struct pair *p, struct wire_run *w, u32 i, u32 n)
+{
+	struct arx_run run = w->run;
+
+	run.h.psn = arx_psn_add(run.h.psn, i);
+	run.npkts = n;
+	arx_iter_buf(&run.payload, w->data + i * MTU);
+	if (i)
+		run.h.flags &= ~ARX_FIRST;
+	if (i + n < w->run.npkts) {
+		run.len = n * MTU;
+		run.h.flags &= ~(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED |
+				 ARX_ACK_REQ);
+	} else {
+		run.len = w->run.len - i * MTU;
+	}
+	pair_rx(p, w->from == p->side[0].qp, &run);
+}
+
+static bool is_request_of_one(const struct wire_run *w)
+{
+	return w->run.h.op != ARX_OP_SEND && w->run.h.op != ARX_OP_WRITE &&
+	       w->run.h.op != ARX_OP_READ_RESPONSE;
+}
+
+/* Cut into pieces, some of which are lost, and some come twice. */
+static void deliver_pieces(struct chaos *c, struct wire_run *w)
+{
+	u32 n = is_request_of_one(w) ? 1 : w->run.npkts;
+	u32 i, piece;
+
+	for (i = 0; i < n; i += piece) {
+		piece = 1 + prandom_u32_state(&c->rnd) % 8;
+		piece = min(piece, n - i);
+		if (chance(c, 10))
+			continue;
+		deliver_part(c->p, w, i, piece);
+		if (chance(c, 5))
+			deliver_part(c->p, w, i, piece);
+	}
+}
+
+/* All that is on the wire, part of it late. */
+static void chaos_pump(struct chaos *c)
+{
+	struct pair *p = c->p;
+	struct wire_run *w;
+
+	for (pair_settle(p); (w = pair_take(p, -1)); pair_settle(p)) {
+		if (chance(c, 10)) {
+			p->taken = NULL;
+			spin_lock_bh(&p->lock);
+			list_add_tail(&w->link, &p->wire);
+			spin_unlock_bh(&p->lock);
+			continue;
+		}
+		deliver_pieces(c, w);
+	}
+}
+
+/* Where message @i lies: each kind has a part of the memory for itself. */
+static u32 chaos_at(u32 i)
+{
+	return i % 4 * (BUF / 4) + (i % 4 == 3 ? 8 : SLOT) * (i / 4 % 8);
+}
+
+/* One of each kind in turn. */
+static void chaos_post(struct chaos *c, u32 i)
+{
+	struct pair *p = c->p;
+	u32 at = chaos_at(i);
+
+	c->len[i] = prandom_u32_state(&c->rnd) % SLOT + 1;
+	switch (i % 4) {
+	case 0:
+		pair_recv(p, 1, i, at, SLOT);
+		pair_send(p, 0, IB_WR_SEND_WITH_IMM, i, IB_SEND_SIGNALED, at,
+			  c->len[i]);
+		break;
+	case 1:
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, at,
+			  c->len[i]);
+		break;
+	case 2:
+		pair_send(p, 0, IB_WR_RDMA_READ, i, IB_SEND_SIGNALED, at,
+			  c->len[i]);
+		break;
+	case 3:
+		pair_atomic(p, 0, IB_WR_ATOMIC_FETCH_AND_ADD, i, at, BUF - 8, 1,
+			    0);
+		break;
+	}
+}
+
+static void chaos_check(struct kunit *test, struct chaos *c, u32 i)
+{
+	struct side *s = c->p->side;
+	u32 at = chaos_at(i);
+
+	if (i % 4 == 3)
+		KUNIT_EXPECT_EQ(test, *(u64 *)(s[0].buf + at), i / 4);
+	else
+		KUNIT_EXPECT_MEMEQ(test, s[0].buf + at, s[1].buf + at,
+				   c->len[i]);
+}
+
+/*
+ * Loss, duplicates, reordering, cuts: everything arrives once, in order and
+ * whole. An atomic counts how often it was done.
+ */
+static void stages__chaos(struct kunit *test)
+{
+	u32 posted = 0, done = 0, received = 0, idle = 0;
+	struct chaos *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	struct pair *p = test->priv;
+	u64 *word = (u64 *)(p->side[1].buf + BUF - 8);
+	struct ib_wc wc;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->p = p;
+	p->attr.retry_cnt = 7;
+	by_wire(test);
+	prandom_seed_state(&c->rnd, 42);
+	fill(p->side[0].buf, BUF, 1);
+	fill(p->side[1].buf, BUF, 2);
+	*word = 0;
+	while (done < CHAOS_OPS && idle < 20) {
+		u32 before = done;
+
+		for (; posted < CHAOS_OPS && posted - done < 6; posted++)
+			chaos_post(c, posted);
+		chaos_pump(c);
+		for (; (wc = pair_poll(&p->side[0].scq)).wr_id != NO_WC; done++) {
+			KUNIT_ASSERT_EQ(test, wc.status, IB_WC_SUCCESS);
+			KUNIT_ASSERT_EQ(test, wc.wr_id, done);
+			chaos_check(test, c, done);
+		}
+		while ((wc = pair_poll(&p->side[1].rcq)).wr_id != NO_WC) {
+			KUNIT_ASSERT_EQ(test, wc.wr_id, received);
+			KUNIT_EXPECT_EQ(test, wc.byte_len, c->len[received]);
+			KUNIT_EXPECT_EQ(test, be32_to_cpu(wc.ex.imm_data),
+					0xabcd0000 + received);
+			received += 4;
+		}
+		idle = done == before ? idle + 1 : 0;
+		if (done < posted)
+			pair_timeout(p, 0);
+	}
+	KUNIT_EXPECT_EQ(test, done, CHAOS_OPS);
+	KUNIT_EXPECT_EQ(test, received, CHAOS_OPS);
+	KUNIT_EXPECT_EQ(test, *word, CHAOS_OPS / 4);
+}
+
+/* What the test says for side 1. */
+
+/* A run of a response to side 0. */
+static struct arx_run response(struct pair *p, enum arx_op op, u8 syndrome,
+			       u32 psn, u32 len)
+{
+	struct arx_run run = pair_run(p, 0, op, ARX_FIRST | ARX_LAST, psn,
+				      p->side[1].buf, len);
+
+	run.h.syndrome = syndrome;
+	return run;
+}
+
+static void answer(struct pair *p, enum arx_op op, u8 syndrome, u32 psn,
+		   u32 len)
+{
+	struct arx_run run = response(p, op, syndrome, psn, len);
+
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+}
+
+static void ack(struct pair *p, u8 syndrome, u32 psn)
+{
+	answer(p, ARX_OP_ACK, syndrome, psn, 0);
+}
+
+static void drop_wire(struct pair *p)
+{
+	while (pair_take(p, -1))
+		;
+	p->sent = 0;
+}
+
+/* The requester. */
+
+static void requester__window(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run ack;
+	struct wire_run *w;
+	u32 psns = 0, unasked = 0;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 300 * MTU);
+	while ((w = pair_take(p, 0))) {
+		KUNIT_EXPECT_EQ(test, w->run.h.psn, (PSN + psns) & ARX_PSN_MASK);
+		psns += w->run.npkts;
+		unasked += w->run.npkts;
+		if (w->run.h.flags & ARX_ACK_REQ)
+			unasked = 0;
+		/* The window moves before it is used up. */
+		KUNIT_EXPECT_LT(test, unasked, 128);
+	}
+	KUNIT_EXPECT_EQ(test, psns, 512);
+	KUNIT_EXPECT_EQ(test, unasked, 0);
+
+	ack = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST, PSN + 99, NULL,
+		       0);
+	pair_rx(p, 0, &ack);
+	pair_settle(p);
+	for (psns = 0; (w = pair_take(p, 0)); psns += w->run.npkts)
+		;
+	KUNIT_EXPECT_EQ(test, psns, 100);
+}
+
+/* Copies of requests get more room while they are in use, in mid-ring. */
+static void requester__copies(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	struct ib_wc wc;
+	u32 i;
+
+	for (i = 0; i < 5; i++) {
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 1);
+		pair_pump(p);
+	}
+	KUNIT_ASSERT_LT(test, qp->swqe_mask + 1, DEPTH);
+	for (i = 0; i < DEPTH; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, 100 + i, IB_SEND_SIGNALED, 0,
+			  i);
+	KUNIT_EXPECT_EQ(test, p->sent, 2 * 5 + DEPTH);
+	KUNIT_EXPECT_EQ(test, qp->swqe_mask + 1, DEPTH);
+
+	pair_pump(p);
+	for (i = 0; i < DEPTH; i++) {
+		wc = pair_poll(&p->side[0].scq);
+		KUNIT_EXPECT_EQ(test, wc.wr_id, 100 + i);
+		KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, wc.byte_len, i);
+	}
+}
+
+/* A long message does not end where a packet does not. */
+static void requester__headers(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u32 left = 100 * MTU + 1;
+	struct wire_run *w;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE_WITH_IMM, 9, IB_SEND_SOLICITED, 64,
+		  left);
+	while ((w = pair_take(p, 0))) {
+		bool first = left == 100 * MTU + 1;
+		bool last = w->run.len == left;
+
+		KUNIT_EXPECT_EQ(test, !!(w->run.h.flags & ARX_FIRST), first);
+		KUNIT_EXPECT_EQ(test, !!(w->run.h.flags & ARX_LAST), last);
+		KUNIT_EXPECT_EQ(test, !!(w->run.h.flags & ARX_IMM), last);
+		KUNIT_EXPECT_EQ(test, !!(w->run.h.flags & ARX_SOLICITED), last);
+		KUNIT_EXPECT_EQ(test, !(w->run.len % MTU), !last);
+		KUNIT_EXPECT_EQ(test, w->run.npkts,
+				DIV_ROUND_UP(w->run.len, MTU));
+		if (first) {
+			KUNIT_EXPECT_EQ(test, w->run.h.va, IOVA + 64);
+			KUNIT_EXPECT_EQ(test, w->run.h.rkey,
+					p->side[1].mr.key);
+			KUNIT_EXPECT_EQ(test, w->run.h.dma_len, left);
+		}
+		left -= w->run.len;
+	}
+	KUNIT_EXPECT_EQ(test, left, 0);
+}
+
+/* 10.8.3.3: a fence waits for READs before it. */
+static void requester__fence(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 3 * MTU);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_FENCE | IB_SEND_SIGNALED,
+		  0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
+	pair_deliver(p, p->taken);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 3);
+	EXPECT_SILENT(test, p, 0);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	pair_deliver(p, p->taken);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 4);
+}
+
+static void requester__max_rd_atomic(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	for (i = 0; i < 4; i++)
+		pair_send(p, 0, IB_WR_RDMA_READ, i, IB_SEND_SIGNALED, 0, 8);
+	KUNIT_EXPECT_EQ(test, p->sent, 2);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
+	pair_deliver(p, p->taken);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	p->sent = 0;
+	pair_deliver(p, p->taken);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	pair_pump(p);
+	for (i = 0; i < 4; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+}
+
+static void requester__no_reads_allowed(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	p->attr.max_rd_atomic = 0;
+	by_wire(test);
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 8);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_LOC_QP_OP_ERR);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_ERR);
+}
+
+/* 9.7.2: PSNs in flight are in order as long as they are half of all. */
+static void requester__longest_read(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	struct arx_run run;
+	u32 nxt;
+
+	qp->mtu = 256;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
+	pair_send(p, 0, IB_WR_RDMA_READ, 2, 0, 0, 1U << 31);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	ack(p, ARX_ACK_UNLIMITED, PSN);
+	KUNIT_EXPECT_EQ(test, p->sent, 2);
+	nxt = qp->req.nxt;
+	KUNIT_EXPECT_EQ(test, nxt, (PSN + 1 + (1 << 23)) & ARX_PSN_MASK);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, 0, 0, 8);
+	KUNIT_EXPECT_EQ(test, p->sent, 2);
+
+	/* Its data is in the window, from the first byte on. */
+	run = pair_run(p, 0, ARX_OP_READ_RESPONSE, ARX_FIRST, PSN + 1,
+		       p->side[1].buf, 256);
+	run.mtu = 256;
+	pair_rx(p, 0, &run);
+	nxt = qp->comp.una;
+	KUNIT_EXPECT_EQ(test, nxt, (PSN + 2) & ARX_PSN_MASK);
+}
+
+static void requester__selective_signalling(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	int i;
+
+	pair_connect(test, p, IB_QPT_RC);
+	for (i = 0; i < 3 * DEPTH; i++)
+		KUNIT_ASSERT_EQ(test, 0,
+				pair_send(p, 0, IB_WR_RDMA_WRITE, i, i % 8 == 7 ?
+					  IB_SEND_SIGNALED : 0, 0, 8));
+	for (i = 7; i < 3 * DEPTH; i += 8)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+}
+
+/* A bad lkey: what was posted before completes before, the rest is flushed. */
+static void requester__local_error_in_order(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	p->dma->lkey ^= 0x100;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
+	p->dma->lkey ^= 0x100;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, 0, 0, 8);
+	EXPECT_NO_WC(test, &s->scq);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+
+	pair_pump(p);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_LOC_PROT_ERR);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+}
+
+/* Even when what is before it has to be sent again. */
+static void requester__local_error_after_loss(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	p->lost = true;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	p->lost = false;
+	p->dma->lkey ^= 0x100;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
+	p->dma->lkey ^= 0x100;
+	pair_timeout(p, 0);
+	EXPECT_NO_WC(test, &s->scq);
+	pair_pump(p);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_LOC_PROT_ERR);
+}
+
+struct hostile {
+	const char *name;
+	void (*set)(struct arx_send_wqe *wqe, struct arx_sge *sge);
+	enum ib_wc_status status;
+};
+
+#define HOSTILE(name, statement)					\
+static void hostile_##name(struct arx_send_wqe *wqe, struct arx_sge *sge)\
+{									\
+	statement;							\
+}
+
+HOSTILE(opcode, wqe->opcode = 200)
+HOSTILE(reg_mr, wqe->opcode = 0xf0)
+HOSTILE(ud_only, wqe->opcode = IB_WR_LSO)
+HOSTILE(sges, wqe->num_sge = 255)
+HOSTILE(length, sge->length = 0x80000001)
+HOSTILE(inlined, ({ wqe->flags |= IB_SEND_INLINE; wqe->inline_len = 4096; }))
+HOSTILE(inline_read, ({ wqe->opcode = IB_WR_RDMA_READ;
+			wqe->flags |= IB_SEND_INLINE;
+			wqe->num_sge = 0; }))
+HOSTILE(atomic, ({ wqe->opcode = IB_WR_ATOMIC_FETCH_AND_ADD;
+		   sge->length = 16; }))
+HOSTILE(lkey, sge->lkey = ~sge->lkey)
+HOSTILE(invalidate, wqe->opcode = IB_WR_LOCAL_INV)
+
+static const struct hostile hostiles[] = {
+	{ "no such opcode", hostile_opcode, IB_WC_LOC_QP_OP_ERR },
+	{ "REG_MR", hostile_reg_mr, IB_WC_LOC_QP_OP_ERR },
+	{ "unknown opcode", hostile_ud_only, IB_WC_LOC_QP_OP_ERR },
+	{ "too many SGEs", hostile_sges, IB_WC_LOC_QP_OP_ERR },
+	{ "too long", hostile_length, IB_WC_LOC_LEN_ERR },
+	{ "inline too long", hostile_inlined, IB_WC_LOC_QP_OP_ERR },
+	{ "inline READ", hostile_inline_read, IB_WC_LOC_QP_OP_ERR },
+	{ "atomic of 16 bytes", hostile_atomic, IB_WC_LOC_LEN_ERR },
+	{ "no such lkey", hostile_lkey, IB_WC_LOC_PROT_ERR },
+	{ "invalidation of no key", hostile_invalidate, IB_WC_MW_BIND_ERR },
+};
+
+static void hostile_name(const struct hostile *h, char *name)
+{
+	strscpy(name, h->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_name);
+
+/* What an application writes into its ring itself. */
+static void requester__hostile_wqe(struct kunit *test)
+{
+	const struct hostile *h = test->param_value;
+	struct pair *p = test->priv;
+	struct arx_send_wqe *wqe;
+	struct arx_sge *sge;
+	struct arx_qp *qp;
+
+	pair_connect(test, p, IB_QPT_RC);
+	qp = p->side[0].qp;
+	qp->ib.uobject = (void *)p;	/* only looked at for being there */
+	wqe = arx_ring_entry(&qp->sq, 0);
+	sge = (struct arx_sge *)(wqe + 1);
+	wqe->wr_id = 5;
+	wqe->num_sge = 1;
+	wqe->opcode = IB_WR_RDMA_WRITE;
+	wqe->rdma.remote_addr = IOVA;
+	wqe->rdma.rkey = p->side[1].mr.key;
+	sge->addr = (uintptr_t)p->side[0].buf;
+	sge->length = 8;
+	sge->lkey = p->dma->lkey;
+	h->set(wqe, sge);
+	arx_ring_produce(&qp->sq, 1);
+	pair_requester(p, 0);
+	EXPECT_WC(test, &p->side[0].scq, 5, h->status);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	KUNIT_EXPECT_EQ(test, qp->state, IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->resp.epsn, PSN);
+}
+
+static void requester__hostile_prod(struct kunit *test)
+{
+	static const u32 prods[] = { DEPTH + 1, U32_MAX, 0x80000000 };
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	int i;
+
+	pair_make_qp(test, p, 0, IB_QPT_RC);
+	s->qp->ib.uobject = (void *)p;	/* only looked at for being there */
+	p->attr.dest_qp_num = ABSENT_QPN;
+	for (i = 0; i < ARRAY_SIZE(prods); i++) {
+		pair_bring(test, p, 0, IB_QPS_RTS);
+		arx_ring_produce(&s->qp->sq, s->qp->req.fetched + prods[i]);
+		pair_requester(p, 0);
+		KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+		KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_QP_FATAL], i + 1);
+		EXPECT_NO_WC(test, &s->scq);
+		KUNIT_EXPECT_EQ(test, p->sent, 0);
+	}
+}
+
+static void requester__blocked(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	p->blocked = true;
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, i == 1 ? IB_WR_RDMA_READ : IB_WR_RDMA_WRITE, i,
+			  IB_SEND_SIGNALED, 0, 5 * MTU);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+	p->blocked = false;
+	pair_requester(p, 0);
+	pair_pump(p);
+	for (i = 0; i < 3; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+}
+
+/* A run made for a peer on this host, which then is none any more. */
+static void requester__peer_goes_meanwhile(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST, PSN,
+				      p->side[0].buf,
+				      ARX_LOOPBACK_RUN_MAX);
+	int err;
+
+	local_bh_disable();
+	rcu_read_lock();
+	err = arx_send_run(qp, rcu_dereference(qp->av), &run, &qp->req.batch);
+	rcu_read_unlock();
+	local_bh_enable();
+	KUNIT_EXPECT_LT(test, err, 0);
+	KUNIT_EXPECT_NE(test, err, -EAGAIN);
+	KUNIT_EXPECT_NE(test, err, -EFAULT);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+}
+
+/* What another CPU does that posts and finds this one at work. */
+static void post_another(struct pair *p, struct arx_qp *qp)
+{
+	struct arx_send_wqe *wqe = arx_ring_entry(&qp->sq, qp->sq_prod);
+
+	if (p->sent >= 5000)
+		return;
+	*wqe = (struct arx_send_wqe) { .opcode = IB_WR_SEND };
+	arx_ring_produce(&qp->sq, ++qp->sq_prod);
+	set_bit(0, &qp->req.pending);
+}
+
+/* Whoever works for all others is let go. */
+static void requester__turns_end(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	u32 sent;
+	int i;
+
+	pair_connect(test, p, IB_QPT_UC);
+	p->dev.port_active = false;
+	p->on_send = post_another;
+	local_bh_disable();
+	post_another(p, p->side[0].qp);
+	arx_requester_run(p->side[0].qp);
+	sent = p->sent;
+	local_bh_enable();
+	KUNIT_EXPECT_LT(test, sent, 2000);
+	/* The rest is done later, by and by. */
+	for (i = 0; i < 100 && p->sent < 5000; i++)
+		pair_settle(p);
+	KUNIT_EXPECT_GE(test, p->sent, 5000);
+}
+
+/* Local work. */
+
+static struct arx_mr *fast_mr(struct kunit *test, struct pair *p, int side)
+{
+	struct ib_mr *ib = arx_alloc_mr(&p->pd.ib, IB_MR_TYPE_MEM_REG, 4);
+	struct scatterlist sg;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	ib->page_size = SZ_4K;
+	sg_init_one(&sg, p->side[side].buf, SZ_4K);
+	sg_dma_address(&sg) = (uintptr_t)p->side[side].buf;
+	sg_dma_len(&sg) = SZ_4K;
+	KUNIT_ASSERT_EQ(test, arx_map_mr_sg(ib, &sg, 1, NULL), 1);
+	return to_arx_mr(ib);
+}
+
+static int reg_mr(struct pair *p, int side, u64 id, struct arx_mr *mr)
+{
+	const struct ib_send_wr *bad;
+	struct ib_reg_wr wr = {
+		.wr = {
+			.wr_id = id,
+			.opcode = IB_WR_REG_MR,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.mr = &mr->ib,
+		.key = mr->ib.rkey,
+		.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_LOCAL_WRITE,
+	};
+
+	return arx_post_send(&p->side[side].qp->ib, &wr.wr, &bad);
+}
+
+static int invalidate(struct pair *p, int side, u64 id, enum ib_wr_opcode op,
+		      u32 key)
+{
+	const struct ib_send_wr *bad;
+	struct ib_send_wr wr = {
+		.wr_id = id,
+		.opcode = op,
+		.send_flags = IB_SEND_SIGNALED,
+		.ex.invalidate_rkey = key,
+	};
+
+	return arx_post_send(&p->side[side].qp->ib, &wr, &bad);
+}
+
+static void local__reg_and_invalidate(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_mr *mr;
+
+	pair_connect(test, p, IB_QPT_RC);
+	mr = fast_mr(test, p, 1);
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, mr), 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_VALID);
+	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 1, 2, IB_WR_LOCAL_INV,
+					    mr->ib.rkey));
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_FREE);
+
+	/* The peer may take it back as well, and only so often. */
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 3, mr), 0);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_SUCCESS);
+	pair_recv(p, 1, 10, 0, 8);
+	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 0, 4, IB_WR_SEND_WITH_INV,
+					    mr->ib.rkey));
+	EXPECT_WC(test, &p->side[0].scq, 4, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_FREE);
+	KUNIT_EXPECT_EQ(test, pair_poll(&s->rcq).ex.invalidate_rkey,
+			mr->ib.rkey);
+
+	/* A region that is not its kind: 10.6.5.2 */
+	pair_recv(p, 1, 11, 0, 8);
+	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 0, 5, IB_WR_SEND_WITH_INV,
+					    s->mr.key));
+	pair_settle(p);
+	EXPECT_WC(test, &p->side[0].scq, 5, IB_WC_REM_ACCESS_ERR);
+	EXPECT_WC(test, &s->rcq, 11, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, s->mr.state, ARX_MR_VALID);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+static void local__reg_refused(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_mr *mr;
+
+	pair_connect(test, p, IB_QPT_RC);
+	mr = fast_mr(test, p, 1);
+	reg_mr(p, 1, 1, mr);
+	EXPECT_WC(test, &p->side[1].scq, 1, IB_WC_SUCCESS);
+	reg_mr(p, 1, 2, mr);
+	pair_settle(p);
+	EXPECT_WC(test, &p->side[1].scq, 2, IB_WC_MW_BIND_ERR);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_ERR);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/* Local work is done once, however often what is around it is sent. */
+static void local__once(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	struct arx_mr *mr = fast_mr(test, p, 0);
+	int i;
+
+	p->lost = true;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	reg_mr(p, 0, 2, mr);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_NO_WC(test, &s->scq);
+	pair_timeout(p, 0);
+	p->lost = false;
+	pair_timeout(p, 0);
+	pair_pump(p);
+	for (i = 1; i < 4; i++)
+		EXPECT_WC(test, &s->scq, i, IB_WC_SUCCESS);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/*
+ * An acknowledgment of the first transmission overtakes the second, which is
+ * behind it by local work: what is acknowledged is not sent again.
+ */
+static void local__overtaken(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	struct arx_mr *mr = fast_mr(test, p, 0);
+	struct arx_run ack;
+	int i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	reg_mr(p, 0, 2, mr);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, 8);
+	p->blocked = true;
+	pair_timeout(p, 0);
+
+	ack = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST, PSN + 1, NULL,
+		       0);
+	pair_rx(p, 0, &ack);
+	p->blocked = false;
+	p->sent = 0;
+	pair_requester(p, 0);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+	for (i = 1; i < 4; i++)
+		EXPECT_WC(test, &s->scq, i, IB_WC_SUCCESS);
+
+	/* And what follows has the next PSN. */
+	while (pair_take(p, -1))
+		;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 4, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 2);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/*
+ * A refusal of the first transmission finds the second one held up before local
+ * work that was done then: the WQE that it refuses is the one behind.
+ */
+static void local__refused_behind(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	struct arx_mr *mr = fast_mr(test, p, 0);
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	reg_mr(p, 0, 2, mr);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, 8);
+	p->blocked = true;
+	pair_timeout(p, 0);
+
+	ack(p, ARX_NAK(ARX_NAK_REM_ACCESS), PSN + 1);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_REM_ACCESS_ERR);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/* The completer. */
+
+/* One acknowledgment for many. */
+static void completer__coalesced(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	for (i = 0; i < 5; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, 0,
+			  2 * MTU);
+	ack(p, ARX_ACK_UNLIMITED, PSN + 6);	/* the first of the fourth */
+	for (i = 0; i < 3; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	ack(p, ARX_ACK_UNLIMITED, PSN + 9);
+	for (; i < 5; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+}
+
+/* 9.7.5.1.2: only PSNs in flight. */
+static void completer__out_of_window(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 0, IB_SEND_SIGNALED, 0, 8);
+	ack(p, ARX_ACK_UNLIMITED, PSN);
+	EXPECT_WC(test, &p->side[0].scq, 0, IB_WC_SUCCESS);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 2 * MTU);
+	drop_wire(p);
+
+	ack(p, ARX_ACK_UNLIMITED, PSN);
+	ack(p, ARX_ACK_UNLIMITED, PSN + 3);
+	ack(p, ARX_ACK_UNLIMITED, PSN + (1 << 23));
+	ack(p, ARX_NAK(ARX_NAK_REM_ACCESS), PSN);
+	ack(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN + 3);
+	ack(p, ARX_RNR_NAK(1), PSN - 1);
+	answer(p, ARX_OP_READ_RESPONSE, ARX_ACK_UNLIMITED, PSN, 8);
+	answer(p, ARX_OP_ATOMIC_ACK, ARX_ACK_UNLIMITED, PSN, 0);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_RTS);
+	ack(p, ARX_ACK_UNLIMITED, PSN + 2);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+struct nak {
+	u8 code;
+	enum ib_wc_status status;
+};
+
+static const struct nak naks[] = {
+	{ ARX_NAK_INV_REQ, IB_WC_REM_INV_REQ_ERR },
+	{ ARX_NAK_REM_ACCESS, IB_WC_REM_ACCESS_ERR },
+	{ ARX_NAK_REM_OP, IB_WC_REM_OP_ERR },
+	{ ARX_NAK_INV_RD_REQ, IB_WC_REM_INV_RD_REQ_ERR },
+	{ 17, IB_WC_BAD_RESP_ERR },
+};
+
+static void nak_name(const struct nak *nak, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "code %u", nak->code);
+}
+
+KUNIT_ARRAY_PARAM(nak, naks, nak_name);
+
+/* A NAK acknowledges what is before it, and fails the one it is about. */
+static void completer__nak(struct kunit *test)
+{
+	const struct nak *nak = test->param_value;
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, 0, 8);
+	ack(p, ARX_NAK(nak->code), PSN + 1);
+	EXPECT_WC(test, &s->scq, 0, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 1, nak->status);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+}
+
+/* Go back to the packet that is missing, also inside a message. */
+static void completer__sequence_nak(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 4 * MTU);
+	drop_wire(p);
+	ack(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN + 2);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 2);
+	if (w) {
+		KUNIT_EXPECT_EQ(test, w->run.npkts, 2);
+		KUNIT_EXPECT_EQ(test, w->run.len, 2 * MTU);
+		KUNIT_EXPECT_EQ(test, w->run.h.flags & (ARX_FIRST | ARX_LAST),
+				ARX_LAST);
+		KUNIT_EXPECT_MEMEQ(test, w->data, p->side[0].buf + 2 * MTU,
+				   2 * MTU);
+	}
+}
+
+static void completer__retries(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 2 * MTU);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
+	for (i = 0; i < 3; i++) {
+		drop_wire(p);
+		pair_timeout(p, 0);
+		EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	}
+	/* Any progress begins the count again. */
+	ack(p, ARX_ACK_UNLIMITED, PSN);
+	for (i = 0; i < 3; i++) {
+		drop_wire(p);
+		pair_timeout(p, 0);
+		EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 1);
+	}
+	EXPECT_NO_WC(test, &s->scq);
+	pair_timeout(p, 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+}
+
+/* While nothing can be sent, nothing can be answered: that is no try. */
+static void completer__blocked(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	p->blocked = true;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 10; i++)
+		pair_timeout(p, 0);
+	EXPECT_NO_WC(test, &s->scq);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+
+	/* Nor is what waits below sent again. */
+	drop_wire(p);
+	p->blocked = false;
+	pair_requester(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 1);
+
+	/* Then silence is the peer's. */
+	for (i = 0; i < 3; i++) {
+		drop_wire(p);
+		pair_timeout(p, 0);
+		EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	}
+	pair_timeout(p, 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
+}
+
+/* What has just been sent again is not late. */
+static void completer__time_of_a_retry(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
+	ack(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	drop_wire(p);
+	pair_expire(p, 0);
+	EXPECT_SILENT(test, p, 0);
+	pair_expire(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	drop_wire(p);
+	pair_expire(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+}
+
+static void completer__rnr(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i, j;
+
+	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 2; i++) {
+		drop_wire(p);
+		ack(p, ARX_RNR_NAK(0), PSN);
+		/* Not a word before the time is over, however long it is. */
+		pair_send(p, 0, IB_WR_RDMA_WRITE, 2 + i, 0, 0, 8);
+		for (j = 0; j < 10; j++)
+			pair_timeout(p, 0);
+		EXPECT_SILENT(test, p, 0);
+		pair_rnr_over(p, 0);
+		EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	}
+	EXPECT_NO_WC(test, &s->scq);
+	ack(p, ARX_RNR_NAK(0), PSN);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_RNR_RETRY_EXC_ERR);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_WR_FLUSH_ERR);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_WR_FLUSH_ERR);
+}
+
+/* 11.2.5.2: seven means for ever. */
+static void completer__rnr_for_ever(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	int i;
+
+	p->attr.rnr_retry = 7;
+	by_wire(test);
+	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 20; i++) {
+		ack(p, ARX_RNR_NAK(0), PSN);
+		pair_rnr_over(p, 0);
+	}
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	ack(p, ARX_ACK_UNLIMITED, PSN);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/*
+ * A receiver that was not ready is asked with a few packets, not with a window
+ * full: on one CPU those would keep it from ever getting ready.
+ */
+static void completer__rnr_small_steps(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u32 tried = 0, then = 0;
+	struct wire_run *w;
+	bool asked = false;
+
+	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 100 * MTU);
+	drop_wire(p);
+	ack(p, ARX_RNR_NAK(0), PSN);
+	pair_rnr_over(p, 0);
+	while ((w = pair_take(p, 0))) {
+		tried += w->run.npkts;
+		asked = w->run.h.flags & ARX_ACK_REQ;
+	}
+	KUNIT_EXPECT_GT(test, tried, 0);
+	KUNIT_EXPECT_LE(test, tried, 8);
+	KUNIT_EXPECT_TRUE(test, asked);
+
+	/* Once something was taken, all the rest. */
+	ack(p, ARX_ACK_UNLIMITED, PSN + tried - 1);
+	pair_settle(p);
+	while ((w = pair_take(p, 0)))
+		then += w->run.npkts;
+	KUNIT_EXPECT_EQ(test, tried + then, 100);
+}
+
+/* 9.7.5.1.3: an acknowledgment behind a READ says that its data is lost. */
+static void completer__implied_nak(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 4 * MTU);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	drop_wire(p);
+	fill(p->side[1].buf, BUF, 7);
+	/* Two packets of four arrive, then the acknowledgment of the WRITE. */
+	{
+		struct arx_run run = response(p, ARX_OP_READ_RESPONSE,
+					      ARX_ACK_UNLIMITED, PSN, 2 * MTU);
+
+		run.h.flags = ARX_FIRST;
+		pair_rx(p, 0, &run);
+	}
+	ack(p, ARX_ACK_UNLIMITED, PSN + 4);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 2);
+	if (w) {
+		KUNIT_EXPECT_EQ(test, w->run.h.va, IOVA + 2 * MTU);
+		KUNIT_EXPECT_EQ(test, w->run.h.dma_len, 2 * MTU);
+	}
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 4);
+	/* Once for each gap. */
+	ack(p, ARX_ACK_UNLIMITED, PSN + 4);
+	EXPECT_SILENT(test, p, 0);
+
+	{
+		struct arx_run run = response(p, ARX_OP_READ_RESPONSE,
+					      ARX_ACK_UNLIMITED, PSN + 2,
+					      2 * MTU);
+
+		arx_iter_buf(&run.payload, p->side[1].buf + 2 * MTU);
+		pair_rx(p, 0, &run);
+	}
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, p->side[0].buf, p->side[1].buf, 4 * MTU);
+	ack(p, ARX_ACK_UNLIMITED, PSN + 4);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+}
+
+/* Data answers a request twice; what overlaps is cut off. */
+static void completer__overlap(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 4 * MTU);
+	fill(p->side[1].buf, BUF, 7);
+	run = response(p, ARX_OP_READ_RESPONSE, ARX_ACK_UNLIMITED, PSN,
+		       2 * MTU);
+	run.h.flags = ARX_FIRST;
+	pair_rx(p, 0, &run);
+	/* The application may already use what it sees; it stays. */
+	memset(p->side[0].buf, 0xee, 2 * MTU);
+	run = response(p, ARX_OP_READ_RESPONSE, ARX_ACK_UNLIMITED, PSN,
+		       4 * MTU);
+	pair_rx(p, 0, &run);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[0].buf, 0xee, 2 * MTU));
+	KUNIT_EXPECT_MEMEQ(test, p->side[0].buf + 2 * MTU,
+			   p->side[1].buf + 2 * MTU, 2 * MTU);
+}
+
+struct bad_response {
+	const char *name;
+	enum ib_wr_opcode op;	/* the request, of 3 * MTU */
+	enum arx_op answer;
+	int flags;
+	u32 len;
+};
+
+static const struct bad_response bad_responses[] = {
+	{ "READ, too short", IB_WR_RDMA_READ, ARX_OP_READ_RESPONSE,
+	  ARX_FIRST | ARX_LAST, 2 * MTU },
+	{ "READ, one byte short", IB_WR_RDMA_READ, ARX_OP_READ_RESPONSE,
+	  ARX_FIRST | ARX_LAST, 3 * MTU - 1 },
+	{ "READ, no end", IB_WR_RDMA_READ, ARX_OP_READ_RESPONSE, ARX_FIRST,
+	  3 * MTU },
+	{ "READ, half a packet", IB_WR_RDMA_READ, ARX_OP_READ_RESPONSE,
+	  ARX_FIRST, MTU / 2 },
+	{ "READ, an atomic's", IB_WR_RDMA_READ, ARX_OP_ATOMIC_ACK,
+	  ARX_FIRST | ARX_LAST, 0 },
+	{ "WRITE, data", IB_WR_RDMA_WRITE, ARX_OP_READ_RESPONSE,
+	  ARX_FIRST | ARX_LAST, MTU },
+};
+
+static void bad_response_name(const struct bad_response *b, char *name)
+{
+	strscpy(name, b->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(bad_response, bad_responses, bad_response_name);
+
+static void completer__bad_response(struct kunit *test)
+{
+	const struct bad_response *b = test->param_value;
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+
+	pair_send(p, 0, b->op, 1, 0, 0, 3 * MTU);
+	memset(p->side[1].buf, 0x55, BUF);
+	run = response(p, b->answer, ARX_ACK_UNLIMITED, PSN, b->len);
+	run.h.flags = b->flags;
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_BAD_RESP_ERR);
+	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[0].buf, 0, BUF));
+}
+
+/* A READ whose memory went away meanwhile. */
+static void completer__read_lkey(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	p->dma->lkey ^= 0x100;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 8);
+	p->dma->lkey ^= 0x100;
+	answer(p, ARX_OP_READ_RESPONSE, ARX_ACK_UNLIMITED, PSN, 8);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_ERR);
+}
+
+/* The responder. */
+
+static void request(struct pair *p, enum arx_op op, int flags, u32 psn,
+		    u32 at, u32 len)
+{
+	struct arx_run run = pair_run(p, 1, op, flags, psn,
+				      p->side[0].buf + at, len);
+
+	run.h.va += at;
+	run.h.dma_len = len;
+	pair_rx(p, 1, &run);
+	pair_settle(p);
+}
+
+#define WHOLE	(ARX_FIRST | ARX_LAST | ARX_ACK_REQ)
+
+/* 9.7.5.1.4: a duplicate is acknowledged, and changes nothing. */
+static void responder__duplicate(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	pair_recv(p, 1, 1, 0, 100);
+	pair_recv(p, 1, 2, 1000, 100);
+	fill(p->side[0].buf, BUF, 1);
+	request(p, ARX_OP_SEND, WHOLE, PSN, 0, 50);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN);
+	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
+	memset(p->side[1].buf, 0, 100);
+
+	request(p, ARX_OP_SEND, WHOLE, PSN, 0, 50);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN);
+	EXPECT_NO_WC(test, &p->side[1].rcq);
+	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[1].buf, 0, 100));
+
+	request(p, ARX_OP_WRITE, WHOLE, PSN, 0, 50);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN);
+	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[1].buf, 0, 100));
+}
+
+/* Of a run that overlaps, what is new is taken. */
+static void responder__partial_duplicate(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	pair_recv(p, 1, 1, 0, 4 * MTU);
+	fill(p->side[0].buf, BUF, 1);
+	request(p, ARX_OP_SEND, ARX_FIRST, PSN, 0, 2 * MTU);
+	EXPECT_SILENT(test, p, 1);
+	memset(p->side[1].buf, 0, 2 * MTU);
+	request(p, ARX_OP_SEND, WHOLE, PSN, 0, 3 * MTU + 5);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 3);
+	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[1].buf, 0, 2 * MTU));
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf + 2 * MTU,
+			   p->side[0].buf + 2 * MTU, MTU + 5);
+}
+
+/* Requests that arrive together have one answer, but for those with data. */
+static void responder__together(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+	u32 i;
+
+	fill(p->side[0].buf, BUF, 1);
+	for (i = 0; i < 5; i++) {
+		run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN + i,
+			       p->side[0].buf + 8 * i, 8);
+		run.h.va = IOVA + 8 * i;
+		run.h.dma_len = 8;
+		run.more = i < 4;
+		pair_rx(p, 1, &run);
+		if (run.more)
+			EXPECT_SILENT(test, p, 1);
+	}
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 4);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 5 * 8);
+
+	/* A refusal is the answer to what came before, too. */
+	for (i = 5; i < 8; i++) {
+		run = pair_run(p, 1, i == 6 ? ARX_OP_SEND : ARX_OP_WRITE, WHOLE,
+			       PSN + i, p->side[0].buf, 8);
+		run.h.dma_len = 8;
+		run.more = i < 7;
+		pair_rx(p, 1, &run);
+	}
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN + 6);
+	EXPECT_SILENT(test, p, 1);
+
+	for (i = 6; i < 9; i++) {
+		run = pair_run(p, 1, i == 7 ? ARX_OP_READ : ARX_OP_WRITE, WHOLE,
+			       PSN + i, p->side[0].buf, i == 7 ? 0 : 8);
+		run.h.dma_len = 8;
+		run.more = i < 8;
+		pair_rx(p, 1, &run);
+	}
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 7);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 8);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* What a run may carry fits behind what waits, or into a batch of its own. */
+static void tx__max(struct kunit *test)
+{
+	struct arx_tx_batch batch = {};
+	u32 mtu;
+
+	for (mtu = 256; mtu <= 4096; mtu *= 2) {
+		u32 full = ARX_TX_RUN_MAX / mtu;
+		u32 most = 0;
+
+		KUNIT_EXPECT_LE(test, arx_tx_size(full * mtu, full),
+				ARX_TX_BATCH_MAX);
+		for (batch.len = 0; batch.len <= ARX_TX_BATCH_MAX;
+		     batch.len += 4) {
+			u32 n = arx_tx_max(&batch, mtu) / mtu;
+			u32 end = batch.len + arx_tx_size(n * mtu, n);
+
+			KUNIT_ASSERT_EQ(test, arx_tx_max(&batch, mtu) % mtu, 0);
+			KUNIT_ASSERT_GT(test, n, 0);
+			KUNIT_ASSERT_LE(test, n, full);
+			if (end > ARX_TX_BATCH_MAX)
+				KUNIT_ASSERT_EQ(test, n, full);
+			else
+				most = max(most, end);
+		}
+		/* It is used up, not only respected. */
+		KUNIT_EXPECT_GT(test, most + mtu, ARX_TX_BATCH_MAX);
+	}
+}
+
+/* 9.7.5.2.4: one NAK until what is missing has come. */
+static void responder__out_of_sequence(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	request(p, ARX_OP_WRITE, WHOLE, PSN + 1, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	request(p, ARX_OP_WRITE, WHOLE, PSN + 2, 0, 8);
+	request(p, ARX_OP_READ, WHOLE, PSN + 3, 0, 8);
+	EXPECT_SILENT(test, p, 1);
+	request(p, ARX_OP_WRITE, WHOLE, PSN, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN);
+	request(p, ARX_OP_WRITE, WHOLE, PSN + 5, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN + 1);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_RTS);
+}
+
+static void responder__rnr(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	request(p, ARX_OP_SEND, WHOLE, PSN, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN);
+	/* What was in flight behind it is out of sequence: no word. */
+	request(p, ARX_OP_SEND, WHOLE, PSN + 1, 0, 8);
+	EXPECT_SILENT(test, p, 1);
+	pair_recv(p, 1, 1, 0, 8);
+	request(p, ARX_OP_SEND, WHOLE, PSN, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN);
+	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
+}
+
+/* A WRITE with immediate needs a receive for its end only. */
+static void responder__rnr_at_the_end(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	fill(p->side[0].buf, BUF, 1);
+	request(p, ARX_OP_WRITE, WHOLE | ARX_IMM, PSN, 0, 3 * MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN + 2);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 2 * MTU);
+	pair_recv(p, 1, 1, 0, 8);
+	request(p, ARX_OP_WRITE, WHOLE | ARX_IMM, PSN, 0, 3 * MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2);
+	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 3 * MTU);
+}
+
+/**
+ * struct refusal - a request that is refused
+ * @name: what is wrong
+ * @op: of the request
+ * @flags: of the request
+ * @set: makes the fault; may be NULL
+ * @len: of the payload
+ * @first: begins a WRITE before it
+ * @nak: answer
+ * @event: at the responder's
+ * @recv: of the receive WQE, if it is not flushed only
+ */
+struct refusal {
+	const char *name;
+	enum arx_op op;
+	int flags;
+	void (*set)(struct pair *p, struct arx_run *run);
+	u32 len;
+	bool first;
+	u8 nak;
+	enum ib_event_type event;
+	enum ib_wc_status recv;
+};
+
+#define FAULT(name, statement)						\
+static void fault_##name(struct pair *p, struct arx_run *run)		\
+{									\
+	statement;							\
+}
+
+FAULT(rkey, run->h.rkey ^= 1)
+FAULT(before, run->h.va--)
+FAULT(beyond, run->h.va += BUF - 7)
+FAULT(wraps, run->h.va = -8ULL)
+FAULT(pd, p->side[1].mr.ib.pd = NULL)
+FAULT(mr_access, p->side[1].mr.access = IB_ACCESS_LOCAL_WRITE)
+FAULT(qp_access, p->side[1].qp->attr.qp_access_flags = 0)
+FAULT(freed, p->side[1].mr.state = ARX_MR_FREE)
+FAULT(unaligned, run->h.va += 4)
+FAULT(dma_short, run->h.dma_len = 4)
+FAULT(dma_long, run->h.dma_len = 100)
+FAULT(dma_2g, run->h.dma_len = 0x80000001)
+FAULT(write_2g, ({ p->side[1].mr.length = 1ULL << 40;
+		   run->h.dma_len = 0x80000001; }))
+FAULT(half, run->len--)
+FAULT(lkey, ({ struct arx_recv_wqe *wqe =
+			arx_ring_entry(&p->side[1].qp->rq.ring, 0);
+	       ((struct arx_sge *)(wqe + 1))->lkey ^= 0x100; }))
+FAULT(no_reads, p->side[1].qp->resp.rd_size = 0)
+
+#define ACCESS(n, o, s)							\
+	{ .name = n, .op = o, .flags = WHOLE, .set = s,			\
+	  .len = o == ARX_OP_WRITE ? 8 : 0, .nak = ARX_NAK_REM_ACCESS,	\
+	  .event = IB_EVENT_QP_ACCESS_ERR }
+#define INVALID(n, o, f, s, l, in)					\
+	{ .name = n, .op = o, .flags = f, .set = s, .len = l,		\
+	  .first = in, .nak = ARX_NAK_INV_REQ, .event = IB_EVENT_QP_REQ_ERR }
+
+static const struct refusal refusals[] = {
+	ACCESS("WRITE, bad rkey", ARX_OP_WRITE, fault_rkey),
+	ACCESS("WRITE, before", ARX_OP_WRITE, fault_before),
+	ACCESS("WRITE, beyond", ARX_OP_WRITE, fault_beyond),
+	ACCESS("WRITE, address wraps", ARX_OP_WRITE, fault_wraps),
+	ACCESS("WRITE, other PD", ARX_OP_WRITE, fault_pd),
+	ACCESS("WRITE, region's access", ARX_OP_WRITE, fault_mr_access),
+	ACCESS("WRITE, QP's access", ARX_OP_WRITE, fault_qp_access),
+	ACCESS("WRITE, invalidated", ARX_OP_WRITE, fault_freed),
+	ACCESS("READ, bad rkey", ARX_OP_READ, fault_rkey),
+	ACCESS("READ, beyond", ARX_OP_READ, fault_beyond),
+	ACCESS("READ, other PD", ARX_OP_READ, fault_pd),
+	ACCESS("READ, region's access", ARX_OP_READ, fault_mr_access),
+	ACCESS("READ, QP's access", ARX_OP_READ, fault_qp_access),
+	ACCESS("atomic, bad rkey", ARX_OP_FETCH_ADD, fault_rkey),
+	ACCESS("atomic, region's access", ARX_OP_FETCH_ADD, fault_mr_access),
+	ACCESS("atomic, QP's access", ARX_OP_COMPARE_SWAP, fault_qp_access),
+	INVALID("atomic, unaligned", ARX_OP_FETCH_ADD, WHOLE, fault_unaligned,
+		0, false),
+	INVALID("READ, over 2 GiB", ARX_OP_READ, WHOLE, fault_dma_2g, 0, false),
+	INVALID("READ, none allowed", ARX_OP_READ, WHOLE, fault_no_reads, 0,
+		false),
+	INVALID("READ inside a WRITE", ARX_OP_READ, WHOLE, NULL, 0, true),
+	INVALID("atomic inside a WRITE", ARX_OP_FETCH_ADD, WHOLE, NULL, 0,
+		true),
+	INVALID("SEND inside a WRITE", ARX_OP_SEND, ARX_LAST, NULL, 8, true),
+	INVALID("first inside a WRITE", ARX_OP_WRITE, WHOLE, NULL, 8, true),
+	INVALID("middle of nothing", ARX_OP_WRITE, 0, NULL, MTU, false),
+	INVALID("last of nothing", ARX_OP_SEND, ARX_LAST, NULL, 8, false),
+	INVALID("WRITE, more than the RETH", ARX_OP_WRITE, WHOLE,
+		fault_dma_short, 8, false),
+	INVALID("WRITE, less than the RETH", ARX_OP_WRITE, WHOLE,
+		fault_dma_long, 8, false),
+	INVALID("WRITE, over 2 GiB", ARX_OP_WRITE, ARX_FIRST, fault_write_2g,
+		MTU, false),
+	INVALID("middle not full", ARX_OP_WRITE, ARX_FIRST, fault_half, MTU,
+		false),
+	INVALID("last empty", ARX_OP_WRITE, ARX_LAST, NULL, 0, true),
+	{ .name = "SEND, too long", .op = ARX_OP_SEND, .flags = WHOLE,
+	  .len = 101, .nak = ARX_NAK_INV_REQ, .event = IB_EVENT_QP_REQ_ERR,
+	  .recv = IB_WC_LOC_LEN_ERR },
+	{ .name = "SEND, bad lkey", .op = ARX_OP_SEND, .flags = WHOLE,
+	  .set = fault_lkey, .len = 8, .nak = ARX_NAK_REM_OP,
+	  .event = IB_EVENT_QP_FATAL, .recv = IB_WC_LOC_PROT_ERR },
+};
+
+static void refusal_name(const struct refusal *r, char *name)
+{
+	strscpy(name, r->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(refusal, refusals, refusal_name);
+
+/* A refused request writes nothing, is told why, and ends the QP's service. */
+static void responder__refuses(struct kunit *test)
+{
+	const struct refusal *r = test->param_value;
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[1];
+	struct arx_run run;
+	u32 psn = PSN;
+
+	pair_recv(p, 1, 1, 4096, 100);
+	pair_recv(p, 1, 2, 4096, 100);
+	memset(p->side[0].buf, 0x55, BUF);
+	if (r->first) {
+		run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST, psn++,
+			       s->buf, MTU);
+		run.h.dma_len = 2 * MTU;
+		pair_rx(p, 1, &run);
+		EXPECT_SILENT(test, p, 1);
+	}
+	run = pair_run(p, 1, r->op, r->flags, psn, p->side[0].buf, r->len);
+	run.h.dma_len = r->op == ARX_OP_READ ? 8 : r->len;
+	run.h.swap_add = 1;
+	if (r->set)
+		r->set(p, &run);
+	pair_rx(p, 1, &run);
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(r->nak), psn);
+	KUNIT_EXPECT_EQ(test, s->events[r->event], 1);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+	EXPECT_WC(test, &s->rcq, 1, r->recv ? : IB_WC_WR_FLUSH_ERR);
+	EXPECT_WC(test, &s->rcq, 2, IB_WC_WR_FLUSH_ERR);
+	if (r->nak == ARX_NAK_REM_ACCESS || !r->len)
+		KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, BUF));
+	request(p, ARX_OP_WRITE, WHOLE, psn, 0, 8);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* A QP that failed by a blocked NAK fails only after that was sent. */
+static void responder__nak_first(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[1];
+	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN,
+				      p->side[0].buf, 8);
+
+	run.h.rkey ^= 1;
+	run.h.dma_len = 8;
+	p->blocked = true;
+	pair_rx(p, 1, &run);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	memset(p->side[0].buf, 0x55, 8);
+	request(p, ARX_OP_WRITE, WHOLE, PSN, 0, 8);
+	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, 8));
+	p->blocked = false;
+	arx_qp_schedule(s->qp);
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_REM_ACCESS), PSN);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_QP_ACCESS_ERR], 1);
+}
+
+/* Zero bytes need no right to an address: 9.7.4.1.3 */
+static void responder__zero_length(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN, NULL, 0);
+
+	run.h.rkey = 0;
+	run.h.va = 0;
+	pair_rx(p, 1, &run);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN);
+	run = pair_run(p, 1, ARX_OP_READ, WHOLE, PSN + 1, NULL, 0);
+	run.h.rkey = 0;
+	run.h.va = 0;
+	pair_rx(p, 1, &run);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 1);
+	KUNIT_EXPECT_EQ(test, p->taken->run.len, 0);
+}
+
+static void atomic_request(struct pair *p, enum arx_op op, u32 psn, u64 compare,
+			   u64 swap_add)
+{
+	struct arx_run run = pair_run(p, 1, op, WHOLE, psn, NULL, 0);
+
+	run.h.compare = compare;
+	run.h.swap_add = swap_add;
+	pair_rx(p, 1, &run);
+}
+
+/* 9.4.5: done once, answered as often as asked, with what it was. */
+static void rdatomic__atomic_replay(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u64 *word = (u64 *)p->side[1].buf;
+	struct wire_run *w;
+	int i;
+
+	*word = 100;
+	for (i = 0; i < 3; i++) {
+		atomic_request(p, ARX_OP_FETCH_ADD, PSN, 0, 1);
+		w = EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN);
+		if (w)
+			KUNIT_EXPECT_EQ(test, w->run.h.orig, 100);
+		KUNIT_EXPECT_EQ(test, *word, 101);
+	}
+	atomic_request(p, ARX_OP_COMPARE_SWAP, PSN + 1, 101, 7);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + 1);
+	KUNIT_EXPECT_EQ(test, *word, 7);
+	/* The one before is still known, with a resource of two. */
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN, 0, 1);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN);
+	if (w)
+		KUNIT_EXPECT_EQ(test, w->run.h.orig, 100);
+	KUNIT_EXPECT_EQ(test, *word, 7);
+	/* Not any more. */
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN + 2, 0, 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + 2);
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN, 0, 1);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, *word, 8);
+}
+
+/* What is not the same request is no duplicate. */
+static void rdatomic__replay_of_another(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 4 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN, 0, 1);
+	EXPECT_SILENT(test, p, 1);
+	request(p, ARX_OP_READ, WHOLE, PSN + 1, 0, MTU);	/* other bytes */
+	EXPECT_SILENT(test, p, 1);
+	request(p, ARX_OP_READ, WHOLE, PSN + 1, MTU, 4 * MTU);	/* more */
+	EXPECT_SILENT(test, p, 1);
+	request(p, ARX_OP_READ, WHOLE, PSN - 1, 0, MTU);	/* older */
+	EXPECT_SILENT(test, p, 1);
+	run = pair_run(p, 1, ARX_OP_READ, WHOLE, PSN, NULL, 0);
+	run.h.dma_len = MTU;
+	run.h.rkey ^= 1;
+	pair_rx(p, 1, &run);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_RTS);
+}
+
+/* 9.7.5.1.4: the part that got lost is asked for. */
+static void rdatomic__read_tail(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+
+	fill(p->side[1].buf, BUF, 3);
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 4 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	request(p, ARX_OP_READ, WHOLE, PSN + 2, 2 * MTU, 2 * MTU);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2);
+	if (w) {
+		KUNIT_EXPECT_EQ(test, w->run.npkts, 2);
+		KUNIT_EXPECT_EQ(test, w->run.h.flags & (ARX_FIRST | ARX_LAST),
+				ARX_FIRST | ARX_LAST);
+		KUNIT_EXPECT_MEMEQ(test, w->data, p->side[1].buf + 2 * MTU,
+				   2 * MTU);
+	}
+	/* The sequence goes on behind the whole READ. */
+	request(p, ARX_OP_WRITE, WHOLE, PSN + 4, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 4);
+}
+
+/* Answers leave in the order of the requests. */
+static void rdatomic__answers_in_order(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	p->blocked = true;
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
+	request(p, ARX_OP_WRITE, WHOLE, PSN + 2, 0, 8);
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN + 3, 0, 1);
+	request(p, ARX_OP_WRITE, WHOLE, PSN + 4, 0, 8);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + 3);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 4);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* 9.7.7.1: more at a time than was agreed to. */
+static void rdatomic__too_many(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	p->blocked = true;
+	for (i = 0; i < 3; i++)
+		request(p, ARX_OP_READ, WHOLE, PSN + i, 0, 8);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 1);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_INV_REQ), PSN + 2);
+}
+
+/* Duplicates that are still to be answered are not more at a time. */
+static void rdatomic__duplicates_do_not_count(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);
+	request(p, ARX_OP_READ, WHOLE, PSN + 1, 0, 8);
+	drop_wire(p);
+	p->blocked = true;
+	for (i = 0; i < 20; i++)
+		request(p, ARX_OP_READ, WHOLE, PSN + i % 2, 0, 8);
+	request(p, ARX_OP_READ, WHOLE, PSN + 2, 0, 8);
+	request(p, ARX_OP_READ, WHOLE, PSN + 3, 0, 8);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_RTS);
+	while (pair_take(p, 1) && p->taken->run.h.psn != ((PSN + 2) & ARX_PSN_MASK))
+		;
+	KUNIT_EXPECT_NOT_NULL(test, p->taken);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 3);
+	EXPECT_SILENT(test, p, 1);
+}
+
+static void block_second(struct pair *p, struct arx_qp *qp)
+{
+	p->blocked = p->sent == 1;
+}
+
+/* A READ of two runs, answered by half, and another behind it. */
+static void half_answered(struct pair *p)
+{
+	p->on_send = block_second;
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 100 * MTU);
+	request(p, ARX_OP_READ, WHOLE, PSN + 100, 0, 8);
+	p->on_send = NULL;
+}
+
+static void unblock_responder(struct pair *p)
+{
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+}
+
+/*
+ * A duplicate that the network made of a READ in the middle of its answer: its
+ * requester will not ask for what is due behind it, so that must stay.
+ */
+static void rdatomic__duplicate_on_the_way(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	const u32 run = ARX_TX_RUN_MAX / MTU;
+
+	half_answered(p);
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 100 * MTU);
+	unblock_responder(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + run);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 100);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* The same of one that was answered: the answer begun begins again behind it. */
+static void rdatomic__duplicate_of_an_older(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	const u32 run = ARX_TX_RUN_MAX / MTU;
+
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);
+	drop_wire(p);
+	p->on_send = block_second;
+	request(p, ARX_OP_READ, WHOLE, PSN + 1, 0, 100 * MTU);
+	p->on_send = NULL;
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);
+	unblock_responder(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 1 + run);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* A requester that went back asks for all of it: each is answered once more. */
+static void rdatomic__all_again(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	const u32 run = ARX_TX_RUN_MAX / MTU;
+	int i;
+
+	half_answered(p);
+	for (i = 0; i < 2; i++) {
+		request(p, ARX_OP_READ, WHOLE, PSN, 0, 100 * MTU);
+		request(p, ARX_OP_READ, WHOLE, PSN + 100, 0, 8);
+	}
+	unblock_responder(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + run);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 100);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* All that is counted comes around one day, whatever the rings' sizes. */
+static void rdatomic__counts_wrap(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_resp *resp;
+	int i;
+
+	p->attr.max_dest_rd_atomic = 3;
+	by_wire(test);
+	resp = &p->side[1].qp->resp;
+	resp->rd_next = U32_MAX - 1;
+	resp->reply_head = U32_MAX - 1;
+	resp->reply_tail = U32_MAX - 1;
+	for (i = 0; i < 3; i++) {
+		atomic_request(p, ARX_OP_FETCH_ADD, PSN + i, 0, 1);
+		EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + i);
+	}
+	for (i = 0; i < 3; i++) {
+		atomic_request(p, ARX_OP_FETCH_ADD, PSN + i, 0, 1);
+		EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + i);
+	}
+	KUNIT_EXPECT_EQ(test, *(u64 *)p->side[1].buf, 3);
+
+	/* Answers that wait across the end. */
+	resp->reply_head = U32_MAX;
+	resp->reply_tail = U32_MAX;
+	p->blocked = true;
+	for (i = 3; i < 6; i++)
+		atomic_request(p, ARX_OP_FETCH_ADD, PSN + i, 0, 1);
+	unblock_responder(p);
+	for (i = 3; i < 6; i++)
+		EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + i);
+}
+
+/* The region goes before a READ of it was answered. */
+static void rdatomic__read_of_a_lost_region(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[1];
+
+	p->blocked = true;
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
+	s->mr.state = ARX_MR_FREE;
+	p->blocked = false;
+	arx_qp_schedule(s->qp);
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_REM_ACCESS), PSN);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
+}
+
+/*
+ * The requester may have got its data, and told so, before a duplicate of the
+ * request was answered: then the region's end harms nobody.
+ */
+static void rdatomic__replay_of_a_lost_region(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[1];
+
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	p->blocked = true;
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN + 2, 0, 1);
+	s->mr.state = ARX_MR_FREE;
+	p->blocked = false;
+	arx_qp_schedule(s->qp);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + 2);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* UD. */
+
+static void ud_run(struct pair *p, struct arx_run *run, u32 len)
+{
+	static const u8 grh[ARX_GRH_LEN] = { 0x60, [39] = 9 };
+
+	*run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, 77,
+			p->side[0].buf, len);
+	run->npkts = 1;
+	run->mtu = 4096;
+	run->h.qkey = 0x1234;
+	run->h.src_qpn = 0x99;
+	run->grh = grh;
+	run->vlan = 0xffff;
+}
+
+static void responder__ud(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_run run;
+	struct ib_wc wc;
+
+	pair_connect(test, p, IB_QPT_UD);
+	fill(p->side[0].buf, BUF, 1);
+
+	/* Nobody waits for it; a wrong Q_Key; too long: nothing happens. */
+	ud_run(p, &run, 100);
+	pair_rx(p, 1, &run);
+	pair_recv(p, 1, 1, 0, 140);
+	ud_run(p, &run, 100);
+	run.h.qkey++;
+	pair_rx(p, 1, &run);
+	ud_run(p, &run, 101);
+	pair_rx(p, 1, &run);
+	EXPECT_NO_WC(test, &s->rcq);
+	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, BUF));
+
+	ud_run(p, &run, 100);
+	pair_rx(p, 1, &run);
+	wc = pair_poll(&s->rcq);
+	KUNIT_EXPECT_EQ(test, wc.wr_id, 1);
+	KUNIT_EXPECT_EQ(test, wc.byte_len, 140);
+	KUNIT_EXPECT_EQ(test, wc.src_qp, 0x99);
+	KUNIT_EXPECT_TRUE(test, wc.wc_flags & IB_WC_GRH);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, run.grh, ARX_GRH_LEN);
+	KUNIT_EXPECT_MEMEQ(test, s->buf + 40, p->side[0].buf, 100);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+}
+
+static int ud_send(struct pair *p, u64 id, struct arx_ah *ah, u32 len, u32 qkey)
+{
+	const struct ib_send_wr *bad;
+	struct ib_sge sge = {
+		.addr = (uintptr_t)p->side[0].buf,
+		.length = len,
+		.lkey = p->dma->lkey,
+	};
+	struct ib_ud_wr wr = {
+		.wr = {
+			.wr_id = id,
+			.opcode = IB_WR_SEND,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.send_flags = IB_SEND_SIGNALED,
+		},
+		.ah = &ah->ib,
+		.remote_qpn = 5,
+		.remote_qkey = qkey,
+	};
+	int err = arx_post_send(&p->side[0].qp->ib, &wr.wr, &bad);
+
+	pair_settle(p);
+	return err;
+}
+
+/* An address vector lives as long as requests that name it. */
+static void requester__ud(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	struct arx_ah ah = {};
+	struct wire_run *w;
+
+	pair_connect(test, p, IB_QPT_UD);
+	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
+	KUNIT_EXPECT_EQ(test, ud_send(p, 1, &ah, 8, 0x777), 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	w = pair_take(p, 0);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.h.qkey, 0x777);
+	KUNIT_EXPECT_EQ(test, w->run.h.qpn, 5);
+	KUNIT_EXPECT_EQ(test, w->run.h.src_qpn, s->qp->qpn);
+	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
+
+	/* 10.2.5: the top bit asks for the QP's own Q_Key */
+	KUNIT_EXPECT_EQ(test, ud_send(p, 2, &ah, 8, 0x80010000), 0);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	w = pair_take(p, 0);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.h.qkey, 0x1234);
+
+	/* Longer than a packet, then too long for anything. */
+	KUNIT_EXPECT_EQ(test, ud_send(p, 3, &ah, 4097, 1), 0);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_LOC_LEN_ERR);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_SQE);
+	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	KUNIT_EXPECT_EQ(test, ud_send(p, 4, &ah, 0x80000001, 1), 0);
+	EXPECT_WC(test, &s->scq, 4, IB_WC_LOC_LEN_ERR);
+	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
+
+	/* What was posted and never fetched lets go, too. */
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
+	KUNIT_EXPECT_EQ(test, ud_send(p, 5, &ah, 8, 1), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 2);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
+	arx_av_put(ah.av);
+}
+
+/* What names no address vector has none to let go. */
+static void requester__ud_without_av(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	pair_connect(test, p, IB_QPT_UD);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
+	/* As ib_drain_sq() does with any QP. */
+	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->req.fetched, 1);
+}
+
+/* Loopback. */
+
+struct stranger {
+	const char *name;
+	void (*set)(struct pair *p);
+};
+
+#define STRANGER(name, statement)			\
+static void stranger_##name(struct pair *p)		\
+{							\
+	statement;					\
+}
+
+STRANGER(port, p->dev.port_active = false)
+STRANGER(qpn, p->side[1].qp->attr.dest_qp_num ^= 1)
+STRANGER(saddr, p->side[1].qp->av->saddr.s6_addr[3] ^= 1)
+STRANGER(daddr, p->side[1].qp->av->daddr.s6_addr[3] ^= 1)
+STRANGER(service, p->side[1].qp->service = ARX_SERVICE_UC)
+STRANGER(gone, arx_ids_remove(&arx_qps, p->side[1].qp->qpn))
+
+static const struct stranger strangers[] = {
+	{ "port down", stranger_port },
+	{ "another QP's peer", stranger_qpn },
+	{ "another source", stranger_saddr },
+	{ "another destination", stranger_daddr },
+	{ "another service", stranger_service },
+	{ "gone", stranger_gone },
+};
+
+static void stranger_name(const struct stranger *s, char *name)
+{
+	strscpy(name, s->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(stranger, strangers, stranger_name);
+
+/* Only to whom it would come by the wire as well. */
+static void loopback__strangers(struct kunit *test)
+{
+	const struct stranger *s = test->param_value;
+	struct pair *p = test->priv;
+
+	pair_connect(test, p, IB_QPT_RC);
+	s->set(p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->resp.epsn, PSN);
+}
+
+/* A packet longer than the receiver's path MTU is refused as on the wire. */
+static void loopback__mtu(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->side[1].qp->mtu = 256;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 256);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 257);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_REM_INV_REQ_ERR);
+}
+
+/* So is a response. */
+static void loopback__mtu_of_a_read(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+
+	pair_connect(test, p, IB_QPT_RC);
+	s->qp->mtu = 256;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 256);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	pair_send(p, 0, IB_WR_RDMA_READ, 2, IB_SEND_SIGNALED, 0, 257);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_BAD_RESP_ERR);
+}
+
+/* A bad lkey of the sender's is its own affair. */
+static void loopback__source_error(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dma->lkey ^= 0x100;
+	pair_recv(p, 1, 1, 0, 100);
+	pair_send(p, 0, IB_WR_SEND, 2, 0, 0, 8);
+	p->dma->lkey ^= 0x100;
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_LOC_PROT_ERR);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_RTS);
+	EXPECT_NO_WC(test, &p->side[1].rcq);
+}
+
+/* A QP may be its own peer. */
+static void loopback__to_itself(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+
+	pair_make_qp(test, p, 0, IB_QPT_RC);
+	p->attr.dest_qp_num = s->qp->qpn;
+	pair_bring(test, p, 0, IB_QPS_RTS);
+	p->dev.port_active = true;
+	fill(s->buf, BUF, 1);
+	pair_recv(p, 0, 1, 200000, 100000);
+	pair_send(p, 0, IB_WR_SEND, 2, IB_SEND_SIGNALED, 0, 100000);
+	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, s->buf + 200000, s->buf, 100000);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+}
+
+static struct kunit_case stages_cases[] = {
+	KUNIT_CASE_PARAM(stages__exchange, exchange_gen_params),
+	KUNIT_CASE(stages__atomics),
+	KUNIT_CASE(stages__uc),
+	KUNIT_CASE(stages__uc_gap),
+	KUNIT_CASE(stages__scatter_gather),
+	KUNIT_CASE(stages__chaos),
+	KUNIT_CASE(requester__window),
+	KUNIT_CASE(requester__copies),
+	KUNIT_CASE(requester__headers),
+	KUNIT_CASE(requester__fence),
+	KUNIT_CASE(requester__max_rd_atomic),
+	KUNIT_CASE(requester__no_reads_allowed),
+	KUNIT_CASE(requester__longest_read),
+	KUNIT_CASE(requester__selective_signalling),
+	KUNIT_CASE(requester__local_error_in_order),
+	KUNIT_CASE(requester__local_error_after_loss),
+	KUNIT_CASE_PARAM(requester__hostile_wqe, hostile_gen_params),
+	KUNIT_CASE(requester__hostile_prod),
+	KUNIT_CASE(requester__blocked),
+	KUNIT_CASE(requester__peer_goes_meanwhile),
+	KUNIT_CASE(requester__turns_end),
+	KUNIT_CASE(requester__ud),
+	KUNIT_CASE(requester__ud_without_av),
+	KUNIT_CASE(local__reg_and_invalidate),
+	KUNIT_CASE(local__reg_refused),
+	KUNIT_CASE(local__once),
+	KUNIT_CASE(local__overtaken),
+	KUNIT_CASE(local__refused_behind),
+	KUNIT_CASE(completer__coalesced),
+	KUNIT_CASE(completer__out_of_window),
+	KUNIT_CASE_PARAM(completer__nak, nak_gen_params),
+	KUNIT_CASE(completer__sequence_nak),
+	KUNIT_CASE(completer__retries),
+	KUNIT_CASE(completer__time_of_a_retry),
+	KUNIT_CASE(completer__blocked),
+	KUNIT_CASE(completer__rnr),
+	KUNIT_CASE(completer__rnr_for_ever),
+	KUNIT_CASE(completer__rnr_small_steps),
+	KUNIT_CASE(completer__implied_nak),
+	KUNIT_CASE(completer__overlap),
+	KUNIT_CASE_PARAM(completer__bad_response, bad_response_gen_params),
+	KUNIT_CASE(completer__read_lkey),
+	KUNIT_CASE(responder__duplicate),
+	KUNIT_CASE(responder__partial_duplicate),
+	KUNIT_CASE(responder__together),
+	KUNIT_CASE(tx__max),
+	KUNIT_CASE(responder__out_of_sequence),
+	KUNIT_CASE(responder__rnr),
+	KUNIT_CASE(responder__rnr_at_the_end),
+	KUNIT_CASE_PARAM(responder__refuses, refusal_gen_params),
+	KUNIT_CASE(responder__nak_first),
+	KUNIT_CASE(responder__zero_length),
+	KUNIT_CASE(responder__ud),
+	KUNIT_CASE(rdatomic__atomic_replay),
+	KUNIT_CASE(rdatomic__replay_of_another),
+	KUNIT_CASE(rdatomic__read_tail),
+	KUNIT_CASE(rdatomic__answers_in_order),
+	KUNIT_CASE(rdatomic__too_many),
+	KUNIT_CASE(rdatomic__duplicates_do_not_count),
+	KUNIT_CASE(rdatomic__duplicate_on_the_way),
+	KUNIT_CASE(rdatomic__duplicate_of_an_older),
+	KUNIT_CASE(rdatomic__all_again),
+	KUNIT_CASE(rdatomic__counts_wrap),
+	KUNIT_CASE(rdatomic__read_of_a_lost_region),
+	KUNIT_CASE(rdatomic__replay_of_a_lost_region),
+	KUNIT_CASE_PARAM(loopback__strangers, stranger_gen_params),
+	KUNIT_CASE(loopback__mtu),
+	KUNIT_CASE(loopback__mtu_of_a_read),
+	KUNIT_CASE(loopback__source_error),
+	KUNIT_CASE(loopback__to_itself),
+	{}
+};
+
+static struct kunit_suite stages_suite = {
+	.name = "arx_stages",
+	.init = stages_init,
+	.exit = stages_exit,
+	.test_cases = stages_cases,
+};
+
+kunit_test_suite(stages_suite);

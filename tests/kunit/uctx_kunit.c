@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* uctx.c: making rings. What maps them is tested in a machine. */
+
+#include <kunit/test.h>
+
+#include "uctx.c"
+
+struct shape {
+	u32 entries;
+	u32 stride;
+	u32 want;	/* entries; 0 for an error */
+};
+
+static const struct shape shapes[] = {
+	{ .entries = 0, .stride = 64, .want = 0 },
+	{ .entries = 1, .stride = 16, .want = 1 },
+	{ .entries = 2, .stride = 64, .want = 2 },
+	{ .entries = 3, .stride = 64, .want = 4 },
+	{ .entries = 1000, .stride = 528, .want = 1024 },
+	{ .entries = 1 << 16, .stride = 64, .want = 1 << 16 },
+	/* Beyond what one ring may be, and beyond what 32 bits hold. */
+	{ .entries = 1 << 30, .stride = 64, .want = 0 },
+	{ .entries = BIT(31), .stride = 1 << 16, .want = 0 },
+	{ .entries = U32_MAX, .stride = U32_MAX, .want = 0 },
+};
+
+static void shape_name(const struct shape *shape, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "%u of %u", shape->entries,
+		 shape->stride);
+}
+
+KUNIT_ARRAY_PARAM(shape, shapes, shape_name);
+
+static void uctx__ring_create(struct kunit *test)
+{
+	const struct shape *shape = test->param_value;
+	struct arx_ring ring = {};
+	int err;
+
+	err = arx_ring_create(&ring, shape->entries, shape->stride, NULL, NULL);
+	if (!shape->want) {
+		KUNIT_EXPECT_EQ(test, err, -EINVAL);
+		return;
+	}
+	KUNIT_ASSERT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, arx_ring_entries(&ring), shape->want);
+	KUNIT_EXPECT_EQ(test, ring.stride, shape->stride);
+	KUNIT_EXPECT_EQ(test, ring.hdr->prod | ring.hdr->cons |
+			ring.hdr->flags | ring.hdr->arm, 0);
+	/* The last byte is memory (KASAN looks on). */
+	memset(arx_ring_entry(&ring, shape->want - 1), 0xff, shape->stride);
+	arx_ring_destroy(&ring);
+	KUNIT_EXPECT_NULL(test, ring.mem);
+	arx_ring_destroy(&ring);
+}
+
+/* The offsets that libarx knows. */
+static void uctx__ring_layout(struct kunit *test)
+{
+	struct arx_ring ring = {};
+	void *base;
+
+	KUNIT_ASSERT_EQ(test, arx_ring_create(&ring, 4, 16, NULL, NULL), 0);
+	base = ring.hdr;
+	KUNIT_EXPECT_PTR_EQ(test, (void *)&ring.hdr->prod, base);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)&ring.hdr->cons, base + 64);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)&ring.hdr->flags, base + 128);
+	KUNIT_EXPECT_PTR_EQ(test, (void *)&ring.hdr->arm, base + 192);
+	KUNIT_EXPECT_PTR_EQ(test, ring.entries, base + 256);
+	arx_ring_destroy(&ring);
+}
+
+static struct kunit_case uctx_cases[] = {
+	KUNIT_CASE_PARAM(uctx__ring_create, shape_gen_params),
+	KUNIT_CASE(uctx__ring_layout),
+	{}
+};
+
+static struct kunit_suite uctx_suite = {
+	.name = "arx_uctx",
+	.test_cases = uctx_cases,
+};
+
+kunit_test_suite(uctx_suite);

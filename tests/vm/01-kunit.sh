@@ -1,0 +1,20 @@
+#!/bin/bash
+# The KUnit suites of arx_kunit.ko, which report as KTAP.
+# kernels: uml
+# timeout: 120
+
+source "$(dirname "$0")/lib.sh"
+
+modprobe kunit
+modprobe arx_kunit || { fail kunit "arx_kunit.ko does not load"; exit 1; }
+for results in /sys/kernel/debug/kunit/*/results; do
+	suite=$(basename "$(dirname "$results")")
+	# Cases stand four columns in, the parameters of a case eight.
+	while read -r line; do
+		case $line in
+		*'# SKIP'*) name=${line%% # SKIP*}; echo "skip $suite/${name#ok * }: ${line##*# SKIP}";;
+		'ok '*) echo "ok $suite/${line#ok * }";;
+		'not ok '*) fail "$suite/${line#not ok * }" "see the log"; sed 's/^/#   /' "$results";;
+		esac
+	done < <(sed -nE 's/^ {4}((not )?ok )/\1/p' "$results")
+done

@@ -1,0 +1,472 @@
+#!/bin/bash
+# Every kind of Ethernet netdev below a device, with traffic whose bytes are verified; the port follows its netdev: state, MTU,
+# addresses, name, removal, network namespace; both modes of network namespaces.
+# kernels: 6.12 7.2
+# timeout: 400
+
+source "$(dirname "$0")/lib.sh"
+modprobe -a "${driver/rxe/rdma_rxe}" 8021q bonding bridge macvlan dummy 2>/dev/null
+
+on() { local host=$1; shift; ip netns exec "$host" "$@"; }
+# Two hosts whose eth0 and eth1 have no address and no RDMA device
+bare_hosts() {
+	hosts --driver none --mtu 9000
+	local n
+	ip link add eth1 mtu 9000 netns h1 type veth peer name eth1 mtu 9000 netns h2
+	for n in 1 2; do
+		ip -n h$n address flush dev eth0 scope global
+	done
+}
+
+# addresses N NETDEV: those of host N
+addresses() {
+	ip -n "h$1" link set "$2" up
+	ip -n "h$1" address add 192.0.2."$1"/24 dev "$2"
+	ip -n "h$1" address add fd00::"$1"/64 dev "$2" nodad
+}
+
+# link N NETDEV [NAME]
+link() { on "h$1" rdma link add "${3:-$driver$1}" type "$driver" netdev "$2"; }
+
+# ---- what a port says ----
+
+# port HOST DEVICE: state, physical state and netdev
+port() {
+	on "$1" rdma link show "$2/1" | sed -nE 's/^link [^ ]+ state ([A-Z]+) physical_state ([A-Z_]+) ?(netdev ([^ ]*))?.*/\1 \2 \4/p'
+}
+port_is() { [[ "$(port "$1" "$2")" == "$3" ]] || { echo "$2 is $(port "$1" "$2"), not $3"; return 1; }; }
+mtu_of() { on "$1" ibv_devinfo -d "$2" | sed -nE 's/.*active_mtu:[[:space:]]*([0-9]+).*/\1/p'; }
+mtu_is() { [[ "$(mtu_of "$1" "$2")" == "$3" ]] || { echo "active_mtu $(mtu_of "$1" "$2"), not $3"; return 1; }; }
+
+# gids HOST DEVICE: GID and netdev, sorted
+gids() {
+	on "$1" bash -c 'cd "/sys/class/infiniband/$0/ports/1" || exit
+		grep -Hv 0000:0000:0000:0000:0000:0000:0000:0000 gids/* | while IFS=: read -r file gid; do
+			echo "$gid $(cat "gid_attrs/ndevs/${file#gids/}")"
+		done | sort -u' "$2"
+}
+# gid_of ADDRESS...: as sysfs writes them
+gid_of() {
+	python3 -c '
+import ipaddress, sys
+for text in sys.argv[1:]:
+    address = ipaddress.ip_address(text)
+    print((b"\0" * 10 + b"\xff" * 2 + address.packed if address.version == 4 else address.packed).hex(":", 2))' "$@"
+}
+# link_local HOST NETDEV: the address that follows from the MAC
+link_local() {
+	on "$1" cat "/sys/class/net/$2/address" | python3 -c '
+m = [int(x, 16) for x in input().split(":")]
+m = [m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]]
+print("fe80::" + ":".join("%02x%02x" % (m[i], m[i + 1]) for i in range(0, 8, 2)))'
+}
+# gids_are HOST DEVICE NETDEV ADDRESS...: those and no others
+gids_are() {
+	local host=$1 device=$2 netdev=$3 want have
+	shift 3
+	want=$(gid_of "$@" | sed "s/$/ $netdev/" | sort -u)
+	have=$(gids "$host" "$device")
+	[[ $want == "$have" ]] || { printf 'GIDs:\n%s\nnot:\n%s\n' "$have" "$want"; return 1; }
+}
+becomes() { until_true 15 "$@" || { "$@"; return 1; }; }
+gone() { ! on "$1" rdma link show "$2/1" 2>/dev/null | grep -q .; }
+
+# ---- traffic ----
+
+# verify_on A B CASE...: by the devices arxA in hA and arxB in hB
+verify_on() {
+	local a=$1 b=$2
+	shift 2
+	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
+}
+# carries NAME [A B]: all services, and all kinds of addresses
+full && sizes=1,300,4096,65537 || sizes=300,65537
+carries() {
+	verify_on "${2:-1}" "${3:-2}" \
+		"$1-rc: op=send,write,read size=$sizes count=12 both=1" \
+		"$1-uc: qp=uc op=write_imm size=9000 count=12" \
+		"$1-ud: qp=ud gid=v4,v6,ll op=send_imm size=1000 count=12" \
+		"$1-v6: gid=v6,ll op=mix size=30000 count=12"
+}
+traffic_works() { verify -f 4 -a "h1:${1:-${driver}1}" -b "h2:${2:-${driver}2}" "again: op=mix size=20000 count=${3:-12} ${4-}"; }
+
+joined() { on h1 rdma resource show qp type UD | grep -q 'state RTS.*mckey'; }
+multicast() {
+	on h1 mckey "$1" "$2" -b "$3" -C 5 &
+	until_true 20 joined
+	on h2 mckey "$1" "$2" -b "$4" -C 5 -s
+	wait $!
+}
+
+# ---- kinds of netdevs: each makes one in host $1, with no address ----
+
+make_vlan() { ip -n "h$1" link add link eth0 name vlan0 type vlan id 5; }
+make_bridge() {
+	ip -n "h$1" link add bridge0 mtu 9000 type bridge
+	ip -n "h$1" link set eth0 master bridge0
+}
+make_macvlan() { ip -n "h$1" link add link eth0 name macvlan0 mtu 9000 type macvlan mode bridge; }
+make_bond() {
+	local slave
+	ip -n "h$1" link add bond0 mtu 9000 type bond mode active-backup miimon 20 num_grat_arp 1
+	for slave in eth0 eth1; do
+		ip -n "h$1" link set $slave down
+		ip -n "h$1" link set $slave master bond0
+		ip -n "h$1" link set $slave up
+	done
+}
+
+kind() {
+	local netdev=${1}0 n
+	for n in 1 2; do
+		"make_$1" $n
+		addresses $n "$netdev"
+		link $n "$netdev"
+	done
+}
+# As a device above the VLAN's real one is shown
+netdev_shown() { [[ $1 == vlan ]] && echo eth0 || echo "${1}0"; }
+comes_up() {
+	becomes port_is h1 "${driver}1" "ACTIVE LINK_UP $(netdev_shown "$1")"
+	becomes port_is h2 "${driver}2" "ACTIVE LINK_UP $(netdev_shown "$1")"
+	becomes gids_are h1 "${driver}1" "${1}0" 192.0.2.1 fd00::1 "$(link_local h1 "${1}0")"
+	mtu_is h1 "${driver}1" 4096
+}
+# remove the netdevs under the devices
+removed() {
+	ip -n h1 link del "${1}0"
+	[[ $1 == dummy ]] || ip -n h2 link del "${1}0"
+	becomes gone h1 "${driver}1"
+	[[ $1 == dummy ]] || becomes gone h2 "${driver}2"
+}
+
+bare_hosts
+for kind in vlan macvlan bridge; do
+	check $kind 20 kind $kind
+	check $kind-up 40 comes_up $kind
+	carries $kind
+	[[ $kind == bridge ]] || check $kind-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
+	check $kind-removed 20 removed $kind
+done
+
+# ---- bond: the active slave fails ----
+
+bond_state() {
+	kind bond
+	comes_up bond
+	[[ "$(on h1 cat /sys/class/net/bond0/bonding/active_slave)" == eth0 ]]
+}
+# What each slave has sent
+sent() { on h1 cat "/sys/class/net/$1/statistics/tx_bytes"; }
+failover() {
+	local before verify
+	before=$(sent eth1)
+	# In one go, to a receiver that takes its time: while the slaves change, the GIDs are gone, and nothing can connect.
+	traffic_works '' '' 1600 'slow=10000 timeout=16' &
+	verify=$!
+	sleep 1.5
+	ip -n h1 link set eth0 down
+	becomes grep -q '^eth1$' <(on h1 cat /sys/class/net/bond0/bonding/active_slave)
+	wait $verify
+	(( $(sent eth1) - before > 1000000 )) || { echo "eth1 has sent only $(($(sent eth1) - before)) bytes"; return 1; }
+	port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'
+}
+# The core forgets the default GID, which is the link-local address once more
+failed_over() {
+	becomes gids_are h1 "${driver}1" bond0 192.0.2.1 fd00::1 "$(link_local h1 bond0)"
+	traffic_works
+}
+no_slave() {
+	ip -n h1 link set eth1 down
+	becomes port_is h1 "${driver}1" 'DOWN POLLING bond0'
+	ip -n h1 link set eth0 up
+	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'
+}
+
+check bond 40 bond_state
+carries bond
+check bond-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
+check bond-failover 60 failover
+check bond-failed-over 40 failed_over
+check bond-no-slave 30 no_slave
+check bond-removed 20 removed bond
+
+# ---- one host: dummy and lo ----
+
+one_host() {
+	ip -n h1 link add dummy0 mtu 9000 type dummy
+	addresses 1 dummy0
+	link 1 dummy0
+}
+dummy_up() {
+	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP dummy0'
+	becomes gids_are h1 "${driver}1" dummy0 192.0.2.1 fd00::1 "$(link_local h1 dummy0)"
+}
+lo_up() {
+	ip -n h2 link set lo up
+	link 2 lo
+	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP lo'
+	becomes gids_are h2 "${driver}2" lo 127.0.0.1 ::1 fe80::200:ff:fe00:0
+	mtu_is h2 "${driver}2" 4096
+}
+# What comes to lo and goes
+lo_addresses() {
+	ip -n h2 address add 192.0.2.99/32 dev lo
+	ip -n h2 address add fd00::99/128 dev lo
+	becomes gids_are h2 "${driver}2" lo 127.0.0.1 ::1 fe80::200:ff:fe00:0 192.0.2.99 fd00::99
+	ip -n h2 address del 192.0.2.99/32 dev lo
+	ip -n h2 address del fd00::99/128 dev lo
+	becomes gids_are h2 "${driver}2" lo 127.0.0.1 ::1 fe80::200:ff:fe00:0
+}
+# (Not rping: rdma_cm refuses 127.0.0.1.)
+lo_pingpong() {
+	local index
+	index=$(on h2 bash -c "grep -l $(gid_of 127.0.0.1) /sys/class/infiniband/${driver}2/ports/1/gids/*")
+	on h2 ibv_rc_pingpong -d "${driver}2" -g "${index##*/}" &
+	until_true 20 listening h2 18515
+	on h2 ibv_rc_pingpong -d "${driver}2" -g "${index##*/}" 127.0.0.1
+	wait $!
+}
+
+check dummy 20 one_host
+check dummy-up 20 dummy_up
+carries dummy 1 1
+check lo-up 20 lo_up
+verify_on 2 2 \
+	"lo-rc: gid=v4,v6 op=send,write,read size=$sizes count=12 both=1" \
+	'lo-uc: qp=uc op=write_imm size=9000 count=12' \
+	'lo-ud: qp=ud gid=v4,v6 op=send_imm size=1000 count=12'
+check lo-pingpong 40 lo_pingpong
+check lo-addresses 30 lo_addresses
+check dummy-removed 20 removed dummy
+h2 rdma link del "${driver}2"
+
+# ---- the VLANs of a real device ----
+
+tagged() {
+	ip netns exec h2 tcpdump -q -i eth0 -U -w "$scratch/vlan.pcap" udp port 4791 or vlan 2>/dev/null &
+	local tcpdump=$!
+	until_true 20 test -s "$scratch/vlan.pcap"
+	traffic_works
+	sleep 0.5
+	kill $tcpdump
+	wait $tcpdump || true
+	local all five
+	all=$(tcpdump -r "$scratch/vlan.pcap" 2>/dev/null | wc -l)
+	five=$(tcpdump -r "$scratch/vlan.pcap" vlan 5 and udp port 4791 2>/dev/null | wc -l)
+	(( five > 20 )) && ! tcpdump -r "$scratch/vlan.pcap" 2>/dev/null udp port 4791 | grep . ||
+		{ echo "$five packets of VLAN 5 among $all"; return 1; }
+}
+real_device() {
+	local n
+	for n in 1 2; do
+		ip -n h$n link set eth0 up
+		link $n eth0
+		make_vlan $n
+		addresses $n vlan0
+	done
+	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
+	gids h1 "${driver}1" | grep "$(gid_of 192.0.2.1) vlan0"
+	gids h1 "${driver}1" | grep "$(gid_of fd00::1) vlan0"
+}
+# Both on one wire, each with its own addresses
+vlan_and_real_device() {
+	local n
+	for n in 1 2; do
+		link $n vlan0 "${driver}v$n"
+		ip -n h$n address add 198.51.100.$n/24 dev eth0
+	done
+	becomes gids_are h1 "${driver}v1" vlan0 192.0.2.1 fd00::1 "$(link_local h1 vlan0)"
+	gids h1 "${driver}1" | grep "$(gid_of 198.51.100.1) eth0"
+	traffic_works "${driver}v1" "${driver}v2"
+	ip -n h1 link set vlan0 down
+	becomes port_is h1 "${driver}v1" 'DOWN DISABLED eth0'
+	port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
+	ip -n h1 link set vlan0 up
+	becomes port_is h1 "${driver}v1" 'ACTIVE LINK_UP eth0'
+	ip -n h1 link del eth0
+	becomes gone h1 "${driver}v1"
+	becomes gone h1 "${driver}1"
+}
+# A QP is in a group: rdma_cm has made the VLAN a member, arx the VLAN and its real device; all of it ends with the program.
+members() { ip -n h1 maddress show dev "$1" | grep -oE '239\.1\.2\.3( users [0-9]+)?'; }
+joins() {
+	ip netns exec h1 mckey -m 239.1.2.3 -b 192.0.2.1 -C 5 &
+	until_true 20 joined
+	echo "vlan0: $(members vlan0), eth0: $(members eth0)"
+	[[ $(members vlan0) == '239.1.2.3 users 2' && $(members eth0) == 239.1.2.3 ]]
+	kill $!
+	until_true 10 no_members
+}
+no_members() { [[ ! $(members vlan0) && ! $(members eth0) ]]; }
+check vlan-of-real-device 30 real_device
+check vlan-of-real-device-tagged 40 tagged
+check vlan-of-real-device-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
+check vlan-of-real-device-joins 20 joins
+check vlan-and-real-device 60 vlan_and_real_device
+
+# ---- network namespaces ----
+
+# The netdev goes to another namespace, and its device after it.
+moved() {
+	ip netns add h3
+	ip -n h1 link set eth0 netns h3
+	ip -n h3 link set lo up
+	ip -n h3 address add 192.0.2.1/24 dev eth0
+	ip -n h3 address add fd00::1/64 dev eth0 nodad
+	ip -n h3 link set eth0 up
+	h1 rdma dev set "${driver}1" netns h3
+	becomes port_is h3 "${driver}1" 'ACTIVE LINK_UP eth0'
+	gone h1 "${driver}1"
+	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
+	verify -f 4 -a "h3:${driver}1" -b "h2:${driver}2" 'moved: op=mix size=20000 count=12' 'moved-ud: qp=ud op=send count=12 size=1000'
+	on h3 rping -s -a 192.0.2.1 -C 3 -v &
+	until_true 20 listening h3 cm
+	on h2 rping -c -a 192.0.2.1 -C 3 -v
+	wait $!
+}
+moved_back() {
+	on h3 rdma dev set "${driver}1" netns h1
+	ip -n h3 link set eth0 netns h1
+	addresses 1 eth0
+	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
+	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
+	traffic_works
+}
+# A namespace that ends takes its netdevs, and their devices, with it.
+namespace_ends() {
+	ip -n h1 link add dummy0 type dummy
+	ip -n h1 link set dummy0 netns h3
+	on h3 rdma link add "${driver}3" type "$driver" netdev dummy0
+	[[ $(on h3 rdma link show "${driver}3/1") ]]
+	ip netns del h3
+	becomes links_are_gone "${driver}3"
+}
+links_are_gone() { ! ls /sys/class/infiniband | grep -q "$1" && gone h1 "$1"; }
+hosts --mtu 9000
+check netns-moved 60 moved
+check netns-moved-back 60 moved_back
+check netns-ends 30 namespace_ends
+check exclusive 10 gone h2 "${driver}1"
+
+# ---- the port follows ----
+
+updown() {
+	stdbuf -oL ip netns exec h1 ibv_asyncwatch -d "${driver}1" >"$scratch/events" &
+	until_true 10 grep -q async "$scratch/events"
+	ip -n h1 link set eth0 down
+	becomes port_is h1 "${driver}1" 'DOWN DISABLED eth0'
+	becomes port_is h2 "${driver}2" 'DOWN POLLING eth0'
+	ip -n h1 link set eth0 up
+	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
+	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
+	until_true 10 grep -q PORT_ACTIVE "$scratch/events" || { cat "$scratch/events"; return 1; }
+	sleep 0.5
+	cat "$scratch/events"
+	[[ $(grep -c PORT_ERR "$scratch/events") == 1 && $(grep -c PORT_ACTIVE "$scratch/events") == 1 ]]
+	# IPv6 addresses of a netdev go with its carrier's
+	ip -n h1 address replace fd00::1/64 dev eth0 nodad
+}
+mtus() {
+	local mtu n
+	while read -r mtu n; do
+		ip -n h1 link set eth0 mtu $mtu
+		mtu_is h1 "${driver}1" $n || { echo "at $mtu"; return 1; }
+	done <<-END
+		65535 4096
+		9000 4096
+		4192 4096
+		4191 2048
+		2144 2048
+		2143 1024
+		1500 1024
+		1120 1024
+		1119 512
+		608 512
+		607 256
+		352 256
+		300 256
+	END
+	ip -n h1 link set eth0 mtu 9000
+	mtu_is h1 "${driver}1" 4096
+	ip -n h1 address replace fd00::1/64 dev eth0 nodad
+	traffic_works
+}
+follow_addresses() {
+	local own
+	own=$(link_local h1 eth0)
+	ip -n h1 address add 192.0.2.77/24 dev eth0
+	ip -n h1 address add fd00::77/64 dev eth0 nodad
+	becomes gids_are h1 "${driver}1" eth0 "$own" 192.0.2.1 fd00::1 192.0.2.77 fd00::77
+	ip -n h1 address del 192.0.2.1/24 dev eth0
+	# the second address is a secondary one and goes with the first
+	becomes gids_are h1 "${driver}1" eth0 "$own" fd00::1 fd00::77
+	ip -n h1 address del fd00::77/64 dev eth0
+	ip -n h1 address add 192.0.2.1/24 dev eth0
+	becomes gids_are h1 "${driver}1" eth0 "$own" 192.0.2.1 fd00::1
+	traffic_works
+}
+mac() {
+	local guid
+	guid=$(on h1 cat "/sys/class/infiniband/${driver}1/node_guid")
+	ip -n h1 link set eth0 address 02:00:00:00:00:77
+	ip -n h1 address flush dev eth0 scope link
+	becomes gids_are h1 "${driver}1" eth0 fe80::ff:fe00:77 192.0.2.1 fd00::1
+	[[ $(on h1 cat "/sys/class/infiniband/${driver}1/node_guid") == "$guid" ]]
+	ip -n h2 neigh flush dev eth0
+	traffic_works
+}
+renamed() {
+	ip -n h1 link set eth0 down
+	ip -n h1 link set eth0 name other0
+	ip -n h1 link set other0 up
+	ip -n h1 address replace fd00::1/64 dev other0 nodad
+	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP other0'
+	gids h1 "${driver}1" | grep "$(gid_of 192.0.2.1) other0"
+	traffic_works
+	h1 rdma dev set "${driver}1" name renamed1
+	traffic_works renamed1
+	h1 rdma dev set renamed1 name "${driver}1"
+}
+# The netdev is gone, its peer and both devices with it.
+netdev_removed() {
+	ip -n h1 link del other0
+	becomes gone h1 "${driver}1"
+	becomes gone h2 "${driver}2"
+}
+check up-down 60 updown
+check mtu 60 mtus
+check addresses 60 follow_addresses
+check mac-address 60 mac
+check renamed 60 renamed
+check netdev-removed 30 netdev_removed
+
+# ---- a namespace for all ----
+
+# All namespaces see all devices.
+shared() {
+	rdma link show | grep -q "${driver}1/1"
+	h2 rdma link show | grep -q "${driver}1/1"
+	traffic_works
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" 'shared: gid=v4,v6,ll op=mix size=20000 count=12' 'shared-ud: qp=ud op=send count=12 size=1000'
+	pair cm "rping -s -a $ip1 -C 3 -v" "rping -c -a $ip1 -C 3 -v"
+}
+arx-hosts down
+hosts_shared() {
+	rdma system set netns shared
+	local n
+	for n in 1 2; do ip netns add h$n; done
+	ip link add eth0 mtu 9000 netns h1 type veth peer name eth0 mtu 9000 netns h2
+	for n in 1 2; do
+		ip -n h$n link set lo up
+		addresses $n eth0
+		link $n eth0
+	done
+}
+if [[ ${ARX_KERNEL-} == 6.12 ]] && ! full; then
+	skip shared 'not tried on this kernel yet'
+else
+	check shared-up 30 hosts_shared
+	check shared 60 shared
+	check shared-down 20 arx-hosts down
+fi

@@ -1,0 +1,87 @@
+#!/bin/bash
+# Every byte that verbs move arrives where it must, once and in order, between two hosts and within one; and what must fail fails
+# with the right status. See verify/verify.h.
+# kernels: 6.12 7.2 uml
+# timeout: 500
+
+source "$(dirname "$0")/lib.sh"
+
+# verify_on A B CASE...: the cases between two of the hosts
+verify_on() {
+	local a=$1 b=$2
+	shift 2
+	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
+}
+
+# A fault of our own making must be found, or all else is worth nothing.
+finds() {
+	if verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "spoil: size=100 $1"; then
+		echo "this was not found: $1"
+		return 1
+	fi
+}
+
+# sizes around what changes the shape of a message at path MTU $1
+around() {
+	echo "$(($1 - 1)),$1,$(($1 + 1)),$((2 * $1)),$((5 * $1 + 3))"
+}
+
+# flows NAME: op by op, then everything else that can be varied; $mtus, $sizes and $count say how much of it
+flows() {
+	local mtu
+	cases=("$1-rc: op=send,send_imm,write,write_imm,read size=$sizes count=$count"
+		"$1-uc: qp=uc op=send,send_imm,write,write_imm size=$sizes count=$count"
+		"$1-ud: qp=ud op=send,send_imm size=0,1,2,3,1023,1024 rsge=1,3 count=$count"
+		"$1-atomics: op=cas,faa count=$((4 * count)) both=0,1"
+		"$1-atomics-on-one-word: op=faa qps=8 count=$((4 * count)) both=1"
+		"$1-mix: op=mix size=30000 vary=1 both=0,1 qps=1,8 count=$((4 * count))"
+		"$1-gids: gid=v6,ll op=send,mix size=10000 count=$count"
+		"$1-gids-ud: gid=v6,ll qp=ud op=send_imm size=1000 count=$count"
+		"$1-sge: op=send,write,read sge=2,32 rsge=1,32 size=31,3000,40000 count=$count"
+		"$1-inline: op=send,write,mix inline=64 size=1,64 sge=1,3 count=$count"
+		"$1-lists: op=send,mix list=16 signal=1,16 count=$((4 * count))"
+		"$1-lists-alike: op=write,write_imm,read,faa list=16 size=8 qps=1,4 both=1 count=$((4 * count))"
+		"$1-lists-of-all-sizes: op=write,send_imm,mix list=16 vary=1 size=300,9000 both=1 count=$((4 * count))"
+		"$1-lists-uc-ud: qp=uc,ud op=send_imm list=16 vary=1 size=0,1000 count=$((4 * count))"
+		"$1-srq: srq=1 op=send_imm,write_imm,mix vary=1 size=5000 qps=1,8 both=1 count=$count"
+		"$1-srq-ud: srq=1 qp=ud op=send_imm size=1000 qps=4 both=1 count=$count"
+		"$1-events: events=1 op=send,write,mix both=0,1 count=$count"
+		"$1-events-uc-ud: qp=uc,ud events=1 op=send size=1000 both=1 count=$count"
+		"$1-receiver-not-ready: rnr=1 op=send,send_imm size=3000 slow=100 qps=1,4 count=$count"
+		"$1-window-of-one: window=1 op=send,write,read,faa count=$count"
+		"$1-one-fetch-at-a-time: rd_atomic=1 op=read,faa,mix size=20000 count=$count"
+		"$1-psn-wraps: psn=0xfffff0 op=send,read,mix size=9000 both=1 count=$count"
+		"$1-long: op=send,write,read size=1M,4000003 window=2 count=6")
+	for mtu in $mtus; do
+		cases+=("$1-mtu-$mtu: mtu=$mtu op=send,write,read size=$(around "$mtu") count=$count"
+			"$1-mtu-$mtu-uc: mtu=$mtu qp=uc op=send_imm,write size=$(around "$mtu") count=$count")
+	done
+}
+
+if full; then
+	mtus="256 512 1024 2048 4096"
+	sizes=0,1,2,3,4,5,7,8,63,64,65,255,256,257,1023,1024,1025,4095,4096,4097,65535,65536,65537,1M
+	count=200
+else
+	mtus="256 4096"
+	sizes=0,1,3,4096,65537
+	count=40
+fi
+
+hosts --mtu 9000
+for spoil in "op=send spoil=1" "op=write spoil=2" "op=read spoil=1" "op=write_imm spoil=3" "op=send spoil=4"; do
+	check "finds-${spoil//[ =]/-}" 60 finds "$spoil"
+done
+flows hosts
+verify_on 1 2 "${cases[@]}"
+flows host
+verify_on 1 1 "${cases[@]}"
+verify_on 1 2 'fails: fail=all'
+verify_on 1 1 'fails-host: fail=all'
+if full; then
+	verify_on 1 2 'hosts-longest: op=send,write,read size=1G window=1 count=1 limit=120'
+	verify_on 1 1 'host-longest: op=write size=2G window=1 count=1 limit=120'
+fi
+# The MTU that hosts have when nobody asks for another: 1024 fits
+hosts
+verify_on 1 2 "hosts-small-mtu: op=send,write,read,mix size=$(around 1024) count=$count"

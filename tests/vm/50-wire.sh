@@ -1,0 +1,56 @@
+#!/bin/bash
+# The wire by an independent judge. First arx talks to a peer that is a program: scapy makes and takes apart each packet (BTH, AETH
+# and ICRC are scapy's own, the headers that it lacks stand in wire/roce.py). Then traffic between two arx devices is captured and
+# judged by tshark and by scapy.
+# kernels: 6.12 7.2 uml
+# timeout: 700
+
+source "$(dirname "$0")/lib.sh"
+wire=$(dirname "$0")/wire
+
+# The packets of a run are to be seen one by one.
+single_packets() { h1 ethtool -K eth0 tx-gso-list off && h2 ethtool -K eth0 tx-gso-list off; }
+
+hosts --peer none
+check single-packets 10 single_packets
+h1 ping -q -c 1 $ip2 >/dev/null
+h1 ping -q -c 1 $ip62 >/dev/null
+h1 timeout 100 "$wire/peer" "$dev1" $ip1 $ip2 || (( ++failures ))
+h1 timeout 100 "$wire/peer" "$dev1" $ip61 $ip62 || (( ++failures ))
+
+# capture NAME GID: all kinds of messages between two devices
+capture() {
+	local rc="gid=$2 mtu=1024 count=8" log=$scratch/$1.pcap
+	h2 tcpdump -q -i eth0 -s 0 -B 65536 -U -w "$log" udp port 4791 2>/dev/null &
+	local tcpdump=$!
+	until_true 20 test -s "$log"
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"$1-traffic-rc: op=send,send_imm,write,write_imm,read size=0,1,2,3,1025,3070 $rc" \
+		"$1-traffic-uc: qp=uc op=send,send_imm,write,write_imm size=1,2050,3070 $rc" \
+		"$1-traffic-ud: qp=ud op=send,send_imm size=1,2,3,1000 $rc" \
+		"$1-traffic-atomics: op=cas,faa $rc" \
+		"$1-traffic-lists: op=write,send_imm,mix list=8 vary=1 size=8,3000 $rc" || (( ++failures ))
+	sleep 1
+	kill $tcpdump
+	wait $tcpdump
+	"$wire/judge" "$1" "$log" || (( ++failures ))
+}
+
+# counted HOST DEVICE: for each packet it counts once whether its ICRC was computed
+counted() {
+	ip netns exec "$1" rdma statistic show link "$2/1" -j | python3 -c '
+import json, sys
+count = json.load(sys.stdin)[0]
+packets = sum(count[name] for name in ("sent_pkts", "rcvd_pkts", "rcvd_no_qp", "rcvd_wrong_address", "rcvd_icrc_err"))
+print("computed", count["icrc_computed"], "avoided", count["icrc_avoided"], "of", packets)
+sys.exit(count["icrc_computed"] + count["icrc_avoided"] != packets)'
+}
+
+hosts
+verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "joined: op=send,read size=1,30000 count=8" || (( ++failures ))
+check icrc-counted-joined 10 counted h1 "$dev1"
+check single-packets-2 10 single_packets
+capture v4 v4
+capture v6 v6
+check icrc-counted-single 10 counted h1 "$dev1"
+check icrc-counted-single-2 10 counted h2 "$dev2"

@@ -1,0 +1,13 @@
+#!/bin/bash
+# Every packet that leaves for someone else carries a right ICRC, whichever way it leaves: wire/icrc has the ways. (Under the debug
+# kernel, by default, those that differ in how packets are parted.)
+# kernels: 6.12 7.2 uml
+# timeout: 300
+
+source "$(dirname "$0")/lib.sh"
+
+modprobe -a ib_uverbs "$driver" tun
+rdma system set netns exclusive
+places=()
+[[ ${ARX_KERNEL-} != uml ]] || full || places=(on_vlan on_bridge flooded_to_vlan shaped forwarded)
+"$(dirname "$0")/wire/icrc" "${places[@]}" || (( ++failures ))

@@ -1,0 +1,89 @@
+#!/bin/bash
+# A bad link: what is sent reliably arrives exactly once and intact; what is not arrives intact or not at all; a link that is cut
+# ends in the right status.
+#
+# Netem drops, doubles, delays and corrupts what h1 and h2 send (there still a run of packets is one skb). The filter at the
+# receiver meets single packets, since the sender's device is made to split runs; there payload is corrupted, too.
+# kernels: 6.12 7.2 uml
+# timeout: 700
+
+source "$(dirname "$0")/lib.sh"
+
+on_both() {
+	local n
+	for n in 1 2; do "h$n" "$@" || return; done
+}
+
+# What is not there cannot be deleted, and on_both ends at the first host.
+clear_link() {
+	local n
+	for n in 1 2; do
+		"h$n" tc qdisc del dev eth0 root || :
+		"h$n" tc qdisc del dev eth0 clsact || :
+		"h$n" ethtool -K eth0 tx-gso-list on || :
+	done
+} 2>/dev/null
+
+# single ACTION...: of every single packet that arrives, by a filter
+single() {
+	on_both ethtool -K eth0 tx-gso-list off
+	on_both tc qdisc add dev eth0 clsact
+	on_both tc filter add dev eth0 ingress matchall "$@"
+}
+
+# bad NAME COMMAND...: transfers while COMMAND holds on both hosts' links. The budget: 7 retries, 17 ms apart.
+bad() {
+	local name=$1 reliable="timeout=12 retry=7 both=1 limit=30"
+	shift
+	clear_link
+	"$@" || { fail "$name" "$*"; return; }
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"$name-send: op=send_imm size=64K count=$messages $reliable" \
+		"$name-write: op=write size=64K count=$messages $reliable" \
+		"$name-read: op=read size=64K count=$messages $reliable" \
+		"$name-atomics: op=faa,cas count=$atomics $reliable" \
+		"$name-one-word: op=faa qps=4 count=$((atomics / 4)) $reliable" \
+		"$name-mix: op=mix size=20000 vary=1 qps=4 psn=0xffff00 count=$((messages * 2)) $reliable" \
+		"$name-lists: op=write,mix size=8,9000 vary=1 list=16 psn=0xffff00 count=$((messages * 4)) $reliable" \
+		"$name-uc-ud: qp=uc,ud op=send_imm size=1000 lossy=1 both=1 count=$messages" || (( ++failures ))
+}
+
+netem() { on_both tc qdisc add dev eth0 root netem "$@"; }
+
+# The sender learns of the cut by its retries only.
+cut_off() {
+	clear_link
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "cut: fail=cut_off timeout=12 retry=3" >"$scratch/cut" &
+	until_true 20 grep -q 'cut now' "$scratch/cut"
+	sleep 0.3
+	on_both tc qdisc add dev eth0 root netem loss 100%
+	wait $!
+}
+
+if full; then
+	messages=1600 atomics=10000	# 100 MB
+elif debug_kernel; then
+	messages=10 atomics=40
+else
+	messages=30 atomics=200
+fi
+
+hosts --mtu 4200
+modprobe -a sch_netem act_gact act_pedit cls_matchall
+if debug_kernel && ! full; then
+	bad loss-1 netem loss 1%
+	bad duplicate netem duplicate 5%
+	check cut-off 60 cut_off
+	clear_link
+	exit
+fi
+bad loss-0.1 netem loss 0.1%
+bad loss-1 netem loss 1%
+bad loss-5 netem loss 5%
+bad reorder netem delay 1ms reorder 25% 50%
+bad duplicate netem duplicate 5%
+bad corrupt netem corrupt 2%
+bad single-loss-1 single action gact ok random netrand drop 100
+bad single-payload single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
+check cut-off 60 cut_off
+clear_link

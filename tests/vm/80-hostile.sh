@@ -1,0 +1,72 @@
+#!/bin/bash
+# Bad input: verbs with arguments out of range, uverbs commands of random bytes, rings that their owner overwrites, and packets that
+# are random or malformed. Meanwhile other QPs' traffic is verified: it must not notice.
+# kernels: 6.12 7.2 uml
+# timeout: 700
+
+source "$(dirname "$0")/lib.sh"
+
+full && seconds=60 packets=200000 || seconds=4 packets=20000
+full || ! debug_kernel || packets=$((packets / 2))
+
+# unharmed NAME COMMAND...: the command succeeds while two hosts and one exchange messages
+unharmed() {
+	local name=$1 others=()
+	shift
+	verify -f 8 -a "h1:$dev1" -b "h2:$dev2" "$name-hosts: op=mix size=20000 vary=1 qps=2 both=1 seconds=$seconds" >"$scratch/$name-1" &
+	others+=($!)
+	verify -f 8 -a "h1:$dev1" -b "h1:$dev1" "$name-host: op=mix size=20000 vary=1 qps=2 both=1 seconds=$seconds" >"$scratch/$name-2" &
+	others+=($!)
+	"$@" || (( ++failures ))
+	wait "${others[0]}" || (( ++failures ))
+	wait "${others[1]}" || (( ++failures ))
+	cat "$scratch/$name-1" "$scratch/$name-2"
+	h1 rdma resource show qp >/dev/null || fail "$name" "the device does not answer"
+}
+
+# aimed V4|V6 FROM TO: packets from h2 at QPs in h1
+aimed() {
+	h1 hostile victim "$dev1" "$2" <"$scratch/hold" >"$scratch/victims" &
+	local victim=$!
+	exec {hold}>"$scratch/hold"
+	until_true 20 grep -q end "$scratch/victims" || return
+	h2 hostile packets "$2" "$3" "$packets" <"$scratch/victims"
+	local status=$?
+	exec {hold}>&-
+	wait $victim || status=1
+	return $status
+}
+
+counter() {
+	h1 rdma statistic show link "$dev1" -j | python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"
+}
+
+# Most packets had a right ICRC: if not, little behind the ICRC was tried.
+tried() {
+	local total icrc
+	total=$(counter rcvd_pkts) icrc=$(counter rcvd_icrc_err)
+	echo "# packets received: $total, with a wrong ICRC: $icrc, dropped: $(counter rcvd_dropped), refused: $(counter send_nak)"
+	(( icrc > 0 && icrc < total / 2 ))
+}
+
+all_gone() {
+	h1 rdma resource show "$dev1" | grep -q 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
+}
+
+hosts
+mkfifo "$scratch/hold"
+check verbs 60 h1 hostile verbs "$dev1"
+if full || ! debug_kernel; then
+	unharmed commands h1 hostile commands "$dev1" $seconds
+else
+	# Open: seen with arx, not with rdma_rxe (but alone, not behind "verbs").
+	skip commands "kmemleak then often finds a task that nothing refers to; who keeps it is not known yet"
+fi
+kicks=$(counter kicks) errors=$(counter send_err)
+unharmed rings h1 hostile rings "$dev1" $seconds
+check rings-were-read 10 eval '(( $(counter kicks) > kicks + 1000 && $(counter send_err) > errors + 10 ))'
+unharmed packets-v4 aimed v4 $ip2 $ip1
+unharmed packets-v6 aimed v6 $ip62 $ip61
+check tried 10 tried
+check cleaned-up 20 until_true 10 all_gone
+check unload 30 eval 'arx-hosts down && rmmod arx'

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * hostile verbs DEVICE
+ * hostile commands DEVICE SECONDS
+ * hostile rings DEVICE SECONDS
+ * hostile victim DEVICE ATTACKER	QPs for packets to be aimed at; prints them, ends with its input
+ * hostile packets FROM TO COUNT	reads a victim's lines
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "hostile.h"
+
+static int bad;
+
+void die(const char *what)
+{
+	printf("not ok %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* A stream that every run repeats: ARX_SEED= names another. */
+uint64_t random64(void)
+{
+	static uint64_t state;
+	const char *seed = getenv("ARX_SEED");
+	uint64_t x;
+
+	if (!state)
+		state = seed ? strtoull(seed, NULL, 0) : 1;
+	x = state += 0x9e3779b97f4a7c15;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+	return x ^ (x >> 31);
+}
+
+void random_bytes(void *to, size_t len)
+{
+	uint8_t *p = to;
+
+	while (len--)
+		*p++ = random64() >> 17;
+}
+
+double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+void expect(bool good, const char *format, ...)
+{
+	va_list args;
+
+	if (good)
+		return;
+	bad++;
+	va_start(args, format);
+	printf("#   ");
+	vprintf(format, args);
+	printf("\n");
+	va_end(args);
+}
+
+void print_result(const char *name)
+{
+	if (bad)
+		printf("not ok %s: %d things went wrong\n", name, bad);
+	else
+		printf("ok %s\n", name);
+}
+
+static void find_gid(struct objects *o, bool v6)
+{
+	struct ibv_gid_entry entries[32];
+	ssize_t i, n = ibv_query_gid_table(o->context, entries, ARRAY_SIZE(entries), 0);
+	const uint8_t *raw;
+
+	for (i = 0; i < n; i++) {
+		raw = entries[i].gid.raw;
+		if ((raw[10] == 0xff && raw[11] == 0xff) == !v6 && raw[0] != 0xfe) {
+			o->gid = entries[i].gid;
+			o->gid_index = entries[i].gid_index;
+			return;
+		}
+	}
+	die("no GID");
+}
+
+static enum ibv_qp_type type_of(int i)
+{
+	return i < NUM_QPS - 4 ? IBV_QPT_RC : i < NUM_QPS - 2 ? IBV_QPT_UC : IBV_QPT_UD;
+}
+
+static void make_qp(struct objects *o, int i)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = o->cq, .recv_cq = o->cq, .qp_type = type_of(i), .srq = i == 1 ? o->srq : NULL,
+		.cap = { .max_send_wr = 32, .max_recv_wr = 32, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 64 },
+	};
+
+	o->qp[i] = ibv_create_qp(o->pd, &attr);
+	if (!o->qp[i])
+		die("ibv_create_qp");
+}
+
+void make_objects(struct objects *o, const char *device, bool v6)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 32, .max_sge = 4 } };
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int i;
+
+	memset(o, 0, sizeof(*o));
+	for (i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), device))
+			o->context = ibv_open_device(list[i]);
+	if (!o->context)
+		die("ibv_open_device");
+	find_gid(o, v6);
+	o->mem = mmap(NULL, MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	o->pd = ibv_alloc_pd(o->context);
+	o->channel = ibv_create_comp_channel(o->context);
+	o->cq = ibv_create_cq(o->context, 600, NULL, o->channel, 0);
+	o->srq = ibv_create_srq(o->pd, &srq);
+	o->mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	if (!o->pd || !o->cq || !o->srq || !o->mr)
+		die("objects");
+	for (i = 0; i < NUM_QPS; i++)
+		make_qp(o, i);
+}
+
+/* From whatever state to RTS. A refusal shows in what comes after it. */
+void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
+{
+	struct ibv_qp_attr attr = {
+		.port_num = 1, .qkey = QKEY, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest, .rq_psn = 0x1000,
+		.sq_psn = 0x1000, .max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 12,
+		.retry_cnt = 2, .rnr_retry = 2,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+		.ah_attr = { .is_global = 1, .port_num = 1,
+			     .grh = { .dgid = *gid, .sgid_index = o->gid_index, .hop_limit = 64 } },
+	};
+	int ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
+
+	attr.qp_state = IBV_QPS_RESET;
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_INIT;
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		      (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+	attr.qp_state = IBV_QPS_RTR;
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE |
+		      (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
+		      (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+	attr.qp_state = IBV_QPS_RTS;
+	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
+		      (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
+}
+
+int main(int argc, char **argv)
+{
+	const char *verb = argc > 2 ? argv[1] : "";
+	struct objects o;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (!strcmp(verb, "packets") && argc == 5)
+		return send_packets(argv[2], argv[3], atoi(argv[4]));
+	if (!*verb)
+		return 2;
+	make_objects(&o, argv[2], argc > 3 && strchr(argv[3], ':'));
+	if (!strcmp(verb, "verbs"))
+		abuse_verbs(&o, argv[2]);
+	else if (!strcmp(verb, "commands") && argc == 4)
+		abuse_commands(&o, atoi(argv[3]));
+	else if (!strcmp(verb, "rings") && argc == 4)
+		abuse_rings(&o, atoi(argv[3]));
+	else if (!strcmp(verb, "victim") && argc == 4)
+		be_a_victim(&o, argv[3]);
+	else
+		return 2;
+	/* All that is left is the kernel's to clean up. */
+	return !!bad;
+}

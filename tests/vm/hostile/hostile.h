@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * hostile: what a program or a peer with bad intentions does. None of it may do
+ * more than fail; whether others notice is for the script to watch.
+ *
+ *	hostile.c	the choice, and objects to be abused
+ *	verbs.c		verbs with arguments out of range
+ *	raw.c		uverbs commands of random bytes, past libibverbs
+ *	rings.c		the process's own rings overwritten
+ *	packets.c	UDP packets for port 4791, random and malformed
+ */
+#ifndef HOSTILE_H
+#define HOSTILE_H
+
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define NUM_QPS		8
+#define MEM		65536
+#define QKEY		0x11223344
+
+/* Enough of everything that a random handle is often one of ours. */
+struct objects {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	struct ibv_qp *qp[NUM_QPS];
+	union ibv_gid gid;
+	int gid_index;
+	uint8_t *mem;
+};
+
+uint64_t random64(void);
+static inline uint32_t below(uint32_t n) { return random64() % n; }
+void random_bytes(void *to, size_t len);
+double now(void);
+
+void die(const char *what);
+/* v6: the GID, and so the address family, of the QPs */
+void make_objects(struct objects *o, const char *device, bool v6);
+void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid);
+void print_result(const char *name);
+void expect(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void abuse_verbs(struct objects *o, const char *device);
+void abuse_commands(struct objects *o, int seconds);
+void abuse_rings(struct objects *o, int seconds);
+void be_a_victim(struct objects *o, const char *attacker);
+int send_packets(const char *from, const char *to, uint32_t count);
+
+#endif

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Packets for UDP port 4791 from the address of an honest peer: noise, and
+ * packets with a right ICRC that are wrong in something else. They are aimed at
+ * the QPs of a victim, which takes what comes; other QPs must not notice.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "hostile.h"
+
+/* ---- the victim ---- */
+
+static union ibv_gid gid_of(const char *address)
+{
+	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	if (inet_pton(AF_INET, address, gid.raw + 12) != 1 && inet_pton(AF_INET6, address, gid.raw) != 1)
+		die(address);
+	return gid;
+}
+
+static void post_receives(struct objects *o)
+{
+	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, o->mr->lkey };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	int i, k, err = 0;
+
+	/* Bounded: in the error state a receive is flushed as soon as it is posted. */
+	for (i = 0; i < NUM_QPS; i++)
+		for (k = 0, err = 0; k < 32 && !err; k++)
+			err = o->qp[i]->srq ? ibv_post_srq_recv(o->srq, &wr, &bad) : ibv_post_recv(o->qp[i], &wr, &bad);
+}
+
+static void post_something(struct objects *o, struct ibv_qp *qp)
+{
+	struct ibv_sge sge = { (uintptr_t)o->mem, 3000, o->mr->lkey };
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = below(2) ? IBV_WR_SEND : IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { .remote_addr = (uintptr_t)o->mem, .rkey = o->mr->rkey },
+	}, *bad;
+
+	ibv_post_send(qp, &wr, &bad);
+}
+
+/* Always ready for the next packet, whatever the last one did. */
+static void revive(struct objects *o, const union ibv_gid *attacker)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_wc wc[16];
+	int i;
+
+	while (ibv_poll_cq(o->cq, 16, wc) > 0)
+		;
+	for (i = 0; i < NUM_QPS; i++) {
+		if (!ibv_query_qp(o->qp[i], &attr, IBV_QP_STATE, &init) && attr.qp_state != IBV_QPS_RTS)
+			connect_qp(o, o->qp[i], 0x100 + i, attacker);
+		if (o->qp[i]->qp_type == IBV_QPT_RC)
+			post_something(o, o->qp[i]);	/* answers may come, too */
+	}
+	post_receives(o);
+}
+
+void be_a_victim(struct objects *o, const char *attacker)
+{
+	union ibv_gid gid = gid_of(attacker);
+	struct pollfd input = { .fd = 0, .events = POLLIN };
+	int i;
+
+	for (i = 0; i < NUM_QPS; i++)
+		printf("%u %u %u %llu\n", o->qp[i]->qp_type, o->qp[i]->qp_num, o->mr->rkey,
+		       (unsigned long long)(uintptr_t)o->mem);
+	printf("end\n");
+	fflush(stdout);
+	do
+		revive(o, &gid);
+	while (!poll(&input, 1, 1));
+}
+
+/* ---- the attacker ---- */
+
+static struct victim {
+	uint32_t type, qpn, rkey;
+	uint64_t addr;
+} victims[64];
+static size_t num_victims;
+
+static void read_victims(void)
+{
+	unsigned long long addr;
+	struct victim *v = victims;
+	char line[200];
+
+	while (num_victims < ARRAY_SIZE(victims) && fgets(line, sizeof(line), stdin)) {
+		if (sscanf(line, "%u %u %u %llu", &v->type, &v->qpn, &v->rkey, &addr) != 4)
+			break;
+		v++->addr = addr;
+		num_victims++;
+	}
+	if (!num_victims) {
+		errno = EINVAL;
+		die("no victim");
+	}
+}
+
+static uint32_t crc(uint32_t crc, const uint8_t *p, size_t len)
+{
+	int bit;
+
+	for (; len--; p++)
+		for (crc ^= *p, bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+	return crc;
+}
+
+struct packet {
+	uint8_t bytes[1600];	/* from the BTH on */
+	size_t len;		/* without the ICRC */
+};
+
+static void put(struct packet *p, uint64_t value, int bytes)
+{
+	while (bytes--)
+		p->bytes[p->len++] = value >> (8 * bytes);
+}
+
+/* The ICRC covers the addresses, the ports and what routers leave alone. */
+static void put_icrc(struct packet *p, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+{
+	const struct sockaddr_in *from4 = (const void *)from, *to4 = (const void *)to;
+	const struct sockaddr_in6 *from6 = (const void *)from, *to6 = (const void *)to;
+	uint16_t udp[4] = { from4->sin_port, htons(4791), htons(8 + p->len + 4), 0xffff };
+	uint16_t ip4[6] = { htons(0x45ff), htons(28 + p->len + 4), 0, htons(0x4000), htons(0xff11), 0xffff };
+	uint8_t ip6[8] = { 0x6f, 0xff, 0xff, 0xff, (8 + p->len + 4) >> 8, 8 + p->len + 4, 17, 0xff };
+	uint8_t ones[8], bth4 = p->bytes[4];
+	uint32_t c;
+
+	memset(ones, 0xff, sizeof(ones));
+	c = crc(~0u, ones, 8);
+	if (from->ss_family == AF_INET) {
+		c = crc(c, (void *)ip4, 12);
+		c = crc(c, (void *)&from4->sin_addr, 4);
+		c = crc(c, (void *)&to4->sin_addr, 4);
+	} else {
+		c = crc(c, ip6, 8);
+		c = crc(c, (void *)&from6->sin6_addr, 16);
+		c = crc(c, (void *)&to6->sin6_addr, 16);
+	}
+	c = crc(c, (void *)udp, 8);
+	p->bytes[4] = 0xff;
+	c = ~crc(c, p->bytes, p->len);
+	p->bytes[4] = bth4;
+	memcpy(p->bytes + p->len, &c, 4);
+	p->len += 4;
+}
+
+static uint64_t near_address(const struct victim *v)
+{
+	switch (below(5)) {
+	case 0:
+		return random64();
+	case 1:
+		return v->addr + MEM - below(2000);
+	case 2:
+		return v->addr - below(10);
+	default:
+		return v->addr + below(MEM);
+	}
+}
+
+static uint32_t some_length(void)
+{
+	switch (below(5)) {
+	case 0:
+		return random64();
+	case 1:
+		return 0x80000000 - below(3);
+	default:
+		return below(4000);
+	}
+}
+
+static void put_reth(struct packet *p, const struct victim *v)
+{
+	put(p, near_address(v), 8);
+	put(p, below(10) ? v->rkey : random64(), 4);
+	put(p, some_length(), 4);
+}
+
+static void put_atomic(struct packet *p, const struct victim *v)
+{
+	put(p, near_address(v) & (below(4) ? ~7ull : ~0ull), 8);
+	put(p, below(10) ? v->rkey : random64(), 4);
+	put(p, random64(), 8);
+	put(p, random64(), 8);
+}
+
+static void put_aeth(struct packet *p)
+{
+	put(p, below(2) ? 0x1f : random64(), 1);
+	put(p, below(20), 3);
+}
+
+/* What the opcode asks for. */
+static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode)
+{
+	if (opcode >> 5 == 3) {
+		put(p, below(10) ? QKEY : random64(), 4);
+		put(p, random64() & 0xffffff, 4);
+	}
+	switch (opcode & 0x1f) {
+	case 0x06: case 0x0a: case 0x0b: case 0x0c:
+		put_reth(p, v);
+		break;
+	case 0x0d: case 0x0f: case 0x10: case 0x11: case 0x12:
+		put_aeth(p);
+		break;
+	case 0x13: case 0x14:
+		put_atomic(p, v);
+		break;
+	}
+	switch (opcode & 0x1f) {
+	case 0x03: case 0x05: case 0x09: case 0x0b: case 0x16: case 0x17:
+		put(p, random64(), 4);
+		break;
+	case 0x12:
+		put(p, random64(), 8);
+		break;
+	}
+}
+
+/* Bytes behind the headers; in the middle of a message a whole MTU. */
+static size_t payload_of(uint8_t opcode)
+{
+	static const uint32_t whole = 1 << 0 | 1 << 1 | 1 << 6 | 1 << 7 | 1 << 0xd | 1 << 0xe;
+	static const uint32_t none = 1 << 0xc | 0xf << 0x11;
+
+	if (below(6) == 0)
+		return below(1200);
+	if (whole >> (opcode & 0x1f) & 1)
+		return 1024;
+	return none >> (opcode & 0x1f) & 1 ? 0 : below(1025);
+}
+
+static uint8_t opcode_for(const struct victim *v)
+{
+	if (v->type == IBV_QPT_UD)
+		return 0x64 + below(2);
+	return v->type == IBV_QPT_UC ? 0x20 + below(12) : below(0x18);
+}
+
+/* Right in most of its parts, and wrong in some. */
+static void make_packet(struct packet *p)
+{
+	const struct victim *v = &victims[below(num_victims)];
+	uint8_t opcode = below(20) ? opcode_for(v) : random64();
+	size_t payload = payload_of(opcode), pad = below(10) ? -payload & 3 : below(4);
+	int i;
+
+	p->len = 0;
+	put(p, opcode, 1);
+	put(p, below(20) ? pad << 4 | 0x40 | below(2) << 7 : random64(), 1);
+	put(p, below(20) ? 0xffff : random64(), 2);
+	put(p, below(20) ? 0 : random64(), 1);
+	put(p, below(20) ? v->qpn : random64() % 3, 3);
+	put(p, below(2) << 7, 1);
+	put(p, below(10) ? 0x1000 + below(4) : random64(), 3);
+	put_headers(p, v, below(20) ? opcode : random64());
+	for (i = 0; payload && i < 20; i++)
+		p->bytes[p->len + below(payload)] = random64();
+	memset(p->bytes + p->len + payload, 0, pad);
+	p->len += payload + pad;
+}
+
+static void open_socket(const char *from, const char *to, int *fd, struct sockaddr_storage *here, struct sockaddr_storage *there)
+{
+	struct sockaddr_in *here4 = (void *)here, *there4 = (void *)there;
+	struct sockaddr_in6 *here6 = (void *)here, *there6 = (void *)there;
+	int family = strchr(from, ':') ? AF_INET6 : AF_INET, on = IP_PMTUDISC_DO;
+	socklen_t len = sizeof(*here);
+
+	memset(here, 0, sizeof(*here));
+	memset(there, 0, sizeof(*there));
+	here->ss_family = there->ss_family = family;
+	if (family == AF_INET) {
+		inet_pton(AF_INET, from, &here4->sin_addr);
+		inet_pton(AF_INET, to, &there4->sin_addr);
+	} else {
+		inet_pton(AF_INET6, from, &here6->sin6_addr);
+		inet_pton(AF_INET6, to, &there6->sin6_addr);
+	}
+	there4->sin_port = htons(4791);
+	*fd = socket(family, SOCK_DGRAM, 0);
+	/* Not to be fragmented: then the IP ID of an unconnected socket is 0. */
+	if (family == AF_INET)
+		setsockopt(*fd, IPPROTO_IP, IP_MTU_DISCOVER, &on, sizeof(on));
+	if (*fd < 0 || bind(*fd, (void *)here, len) || getsockname(*fd, (void *)here, &len))
+		die("socket");
+}
+
+int send_packets(const char *from, const char *to, uint32_t count)
+{
+	struct sockaddr_storage here, there;
+	uint32_t i, sent = 0;
+	struct packet p;
+	int fd;
+
+	read_victims();
+	open_socket(from, to, &fd, &here, &there);
+	for (i = 0; i < count; i++) {
+		make_packet(&p);
+		if (below(4))
+			put_icrc(&p, &here, &there);
+		if (below(8) == 0)
+			random_bytes(p.bytes + below(p.len), 1);	/* after the ICRC: a broken packet */
+		if (below(50) == 0)
+			p.len = below(p.len);
+		if (below(100) == 0)
+			random_bytes(p.bytes, p.len);
+		sent += sendto(fd, p.bytes, p.len, 0, (void *)&there,
+			       here.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6)) > 0;
+	}
+	printf("# %u packets\n", sent);
+	expect(sent > count / 2, "only %u of %u packets could be sent", sent, count);
+	print_result("packets");
+	return sent <= count / 2;
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * uverbs commands past libibverbs, by write() and by ioctl(): right in form, so
+ * that they get somewhere, and random in what they hold.
+ */
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "hostile.h"
+
+#define ARX_DRIVER_ID	0x00617278
+
+static uint8_t answer[65536];
+
+/* Numbers that mean something to somebody. */
+static uint32_t random_word(struct objects *o)
+{
+	switch (below(8)) {
+	case 0:
+		return 0;
+	case 1: case 2:
+		return below(12);	/* a handle, a count, a state */
+	case 3:
+		return o->mr->lkey;
+	case 4:
+		return o->qp[below(NUM_QPS)]->qp_num;
+	case 5:
+		return 1u << below(32);
+	case 6:
+		return -below(3);
+	default:
+		return random64();
+	}
+}
+
+static uint64_t random_address(struct objects *o)
+{
+	switch (below(6)) {
+	case 0:
+		return (uintptr_t)o->mem + below(MEM);
+	case 1:
+		return random64();
+	case 2:
+		return 0xffff888000000000 + below(1 << 30);
+	default:
+		return (uintptr_t)answer;
+	}
+}
+
+static void random_write(struct objects *o)
+{
+	struct { struct ib_uverbs_cmd_hdr hdr; uint32_t words[64]; } cmd;
+	uint64_t address;
+	size_t i, words = 2 + below(40);
+
+	cmd.hdr.command = below(10) ? below(45) : random64();
+	if (below(3) == 0)
+		cmd.hdr.command |= IB_USER_VERBS_CMD_FLAG_EXTENDED;
+	cmd.hdr.in_words = below(10) ? words + 2 : below(100);
+	cmd.hdr.out_words = below(64);
+	for (i = 0; i < words; i++)
+		cmd.words[i] = random_word(o);
+	address = random_address(o);
+	memcpy(cmd.words, &address, sizeof(address));
+	if (write(o->context->cmd_fd, &cmd, sizeof(cmd.hdr) + words * 4) < 0)
+		return;
+}
+
+static void random_attr(struct objects *o, struct ib_uverbs_attr *attr, uint8_t *data)
+{
+	attr->attr_id = below(8) ? below(24) : 0x1000 + below(8);
+	attr->len = below(3) ? 1u << below(7) : below(300);
+	attr->flags = below(10) ? UVERBS_ATTR_F_MANDATORY * below(2) : random64();
+	attr->attr_data.reserved = below(10) ? 0 : random64();
+	if (below(2))
+		attr->data = below(3) ? random_word(o) : random_address(o);
+	else
+		attr->data = (uintptr_t)data + below(1000) * 4;
+}
+
+static void random_ioctl(struct objects *o)
+{
+	struct { struct ib_uverbs_ioctl_hdr hdr; struct ib_uverbs_attr attrs[16]; } cmd = {};
+	static uint32_t data[2048];
+	size_t i;
+
+	for (i = 0; i < 64; i++)
+		data[below(ARRAY_SIZE(data))] = random_word(o);
+	cmd.hdr.object_id = below(6) ? below(20) : 0x1000 + below(3);
+	cmd.hdr.method_id = below(6) ? below(12) : 0x1000 + below(3);
+	cmd.hdr.num_attrs = below(12);
+	cmd.hdr.length = sizeof(cmd.hdr) + cmd.hdr.num_attrs * sizeof(cmd.attrs[0]);
+	cmd.hdr.driver_id = ARX_DRIVER_ID;
+	for (i = 0; i < cmd.hdr.num_attrs; i++)
+		random_attr(o, &cmd.attrs[i], (uint8_t *)data);
+	/* Half of them are old commands under a new head. */
+	if (below(2)) {
+		cmd.hdr.object_id = UVERBS_OBJECT_DEVICE;
+		cmd.hdr.method_id = UVERBS_METHOD_INVOKE_WRITE;
+		cmd.attrs[0] = (struct ib_uverbs_attr){ .attr_id = UVERBS_ATTR_WRITE_CMD, .len = 8, .flags = 1, .data = below(45) };
+	}
+	ioctl(o->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd);
+}
+
+void abuse_commands(struct objects *o, int seconds)
+{
+	double end = now() + seconds;
+	unsigned long count = 0;
+	int i;
+
+	/* What a command takes away from us may be what we stand on: never look back. */
+	while (now() < end)
+		for (i = 0; i < 100; i++, count++)
+			below(2) ? random_write(o) : random_ioctl(o);
+	printf("# %lu commands\n", count);
+	print_result("commands");
+	_exit(0);
+}

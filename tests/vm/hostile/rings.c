@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A process that writes whatever it likes to the rings that it shares with the
+ * kernel, and kicks. Found in /proc/self/maps, so it is the mappings that there
+ * really are.
+ */
+#include <fcntl.h>
+#include <rdma/arx-abi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "hostile.h"
+
+struct ring {
+	uint8_t *mem;
+	size_t len;
+};
+
+static struct ring rings[64];
+static size_t num_rings;
+
+static void find_rings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long from, to;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "uverbs") || sscanf(line, "%lx-%lx", &from, &to) != 2 || num_rings == ARRAY_SIZE(rings))
+			continue;
+		rings[num_rings++] = (struct ring){ (void *)from, to - from };
+	}
+	if (maps)
+		fclose(maps);
+}
+
+/* On whichever descriptor is the doorbell; the others say ENOTTY. */
+static void kick(uint32_t qpn)
+{
+	int fd;
+
+	for (fd = 3; fd < 16; fd++)
+		ioctl(fd, ARX_IOCTL_KICK, (unsigned long)qpn);
+}
+
+static void write_noise(struct ring *ring)
+{
+	size_t len = 1 + below(below(4) ? 64 : ring->len), at = below(ring->len);
+
+	random_bytes(ring->mem + at, len < ring->len - at ? len : ring->len - at);
+}
+
+/* A send request that is almost right. */
+static void write_request(struct objects *o, struct ring *ring)
+{
+	size_t entries = (ring->len - ARX_RING_ENTRIES_OFFSET) / ARX_WQE_ALIGN;
+	uint8_t *at = ring->mem + ARX_RING_ENTRIES_OFFSET + below(entries) * ARX_WQE_ALIGN;
+	struct arx_send_wqe wqe = {
+		.wr_id = random64(), .opcode = below(12), .num_sge = below(6) ? below(5) : random64(),
+		.flags = random64(), .ex = below(2) ? o->mr->rkey : random64(),
+		.inline_len = below(4) ? below(100) : random64(),
+		.rdma = { .remote_addr = (uintptr_t)o->mem + below(MEM), .rkey = below(3) ? o->mr->rkey : random64() },
+	};
+	struct arx_sge sge = {
+		.addr = below(4) ? (uintptr_t)o->mem + below(MEM) : random64(),
+		.length = below(3) ? below(9000) : random64(), .lkey = below(4) ? o->mr->lkey : random64(),
+	};
+	size_t room = ring->mem + ring->len - at;
+
+	memcpy(at, &wqe, sizeof(wqe) < room ? sizeof(wqe) : room);
+	if (room >= sizeof(wqe) + sizeof(sge))
+		memcpy(at + sizeof(wqe), &sge, sizeof(sge));
+}
+
+static void write_index(struct ring *ring)
+{
+	volatile struct arx_ring_hdr *hdr = (void *)ring->mem;
+
+	switch (below(6)) {
+	case 0:
+		hdr->prod = random64();
+		break;
+	case 1:
+		hdr->cons = random64();
+		break;
+	case 2:
+		hdr->arm = random64();
+		break;
+	case 3:
+		hdr->prod = hdr->cons + below(1000);
+		break;
+	default:
+		hdr->prod = hdr->prod + below(8);
+	}
+}
+
+static void scribble(struct objects *o)
+{
+	struct ring *ring = &rings[below(num_rings)];
+
+	switch (below(4)) {
+	case 0:
+		write_noise(ring);
+		break;
+	case 1:
+		write_index(ring);
+		break;
+	default:
+		write_request(o, ring);
+		write_index(ring);
+	}
+}
+
+void abuse_rings(struct objects *o, int seconds)
+{
+	double end = now() + seconds;
+	unsigned long count = 0;
+	int i;
+
+	find_rings();
+	expect(num_rings >= 2 * NUM_QPS, "only %zu mappings of the device were found", num_rings);
+	while (now() < end && num_rings) {
+		for (i = 0; i < NUM_QPS; i++)
+			connect_qp(o, o->qp[i], o->qp[i ^ 1]->qp_num, &o->gid);
+		for (i = 0; i < 200; i++, count++) {
+			scribble(o);
+			kick(below(20) ? o->qp[below(NUM_QPS)]->qp_num : random64());
+			if (below(50) == 0)
+				ibv_req_notify_cq(o->cq, below(2));
+		}
+	}
+	printf("# %lu times, %zu rings\n", count, num_rings);
+	print_result("rings");
+	fflush(stdout);
+	_exit(num_rings < 2 * NUM_QPS);
+}

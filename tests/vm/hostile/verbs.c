@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Every verb with arguments out of range: refused, or without effect. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "hostile.h"
+
+static void bad_regions(struct objects *o)
+{
+	static const struct { uint64_t addr, len; unsigned int access; const char *what; } cases[] = {
+		{ 0, 4096, 1, "of address 0" },
+		{ 0x10000, 4096, 1, "of unmapped memory" },
+		{ 0xffff888000000000, 4096, 1, "of the kernel's memory" },
+		{ 0xffffffff81000000, 4096, 0, "of the kernel's text" },
+		{ -4096ull, 8192, 1, "that wraps" },
+		{ 1, -1ull, 1, "of everything" },
+		{ 0x7f0000000000, 1ull << 60, 1, "of 2^60 bytes" },
+		{ 0x7f0000000000, 1ull << 45, 1, "of 2^45 bytes" },
+		{ 0, 0, IBV_ACCESS_REMOTE_WRITE, "with REMOTE_WRITE alone" },
+		{ 0, 0, IBV_ACCESS_REMOTE_ATOMIC, "with REMOTE_ATOMIC alone" },
+		{ 0, 0, 1u << 31, "with access 2^31" },
+		{ 0, 0, 0xfffff, "with all access" },
+	};
+	void *readonly = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *volatile addr;
+	size_t i, len;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		addr = cases[i].len ? (void *)(uintptr_t)cases[i].addr : o->mem;
+		len = cases[i].len ? cases[i].len : 4096;
+		expect(!ibv_reg_mr(o->pd, addr, len, cases[i].access), "ibv_reg_mr %s", cases[i].what);
+	}
+	expect(!ibv_reg_mr(o->pd, readonly, 4096, IBV_ACCESS_LOCAL_WRITE), "ibv_reg_mr to write to read-only memory");
+	expect(!ibv_reg_mr(o->pd, none, 4096, 0), "ibv_reg_mr of PROT_NONE");
+}
+
+static void bad_cqs(struct objects *o)
+{
+	expect(!ibv_create_cq(o->context, -1, NULL, NULL, 0), "a CQ of -1");
+	expect(!ibv_create_cq(o->context, INT_MAX, NULL, NULL, 0), "a CQ of INT_MAX");
+	expect(!ibv_create_cq(o->context, 1 << 29, NULL, NULL, 0), "a CQ of 2^29");
+	expect(!ibv_create_cq(o->context, 10, NULL, NULL, 10000), "a CQ with vector 10000");
+	expect(!ibv_create_cq(o->context, 10, NULL, NULL, -1), "a CQ with vector -1");
+	expect(ibv_resize_cq(o->cq, INT_MAX), "ibv_resize_cq to INT_MAX");
+	expect(ibv_resize_cq(o->cq, -5), "ibv_resize_cq to -5");
+	expect(ibv_destroy_cq(o->cq), "ibv_destroy_cq under its QPs");
+	expect(ibv_dealloc_pd(o->pd), "ibv_dealloc_pd under its QPs");
+}
+
+static void bad_srqs(struct objects *o)
+{
+	static const struct ibv_srq_attr attrs[] = {
+		{ .max_wr = UINT32_MAX, .max_sge = 1 }, { .max_wr = 1 << 30, .max_sge = 1 },
+		{ .max_wr = 10, .max_sge = UINT32_MAX }, { .max_wr = 10, .max_sge = 1000 },
+	};
+	struct ibv_srq_attr attr = { .max_wr = UINT32_MAX, .srq_limit = 1000000 };
+	struct ibv_srq_init_attr init = {};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(attrs); i++) {
+		init.attr = attrs[i];
+		expect(!ibv_create_srq(o->pd, &init), "an SRQ of %u x %u", attrs[i].max_wr, attrs[i].max_sge);
+	}
+	expect(ibv_modify_srq(o->srq, &attr, IBV_SRQ_LIMIT), "an SRQ limit above its size");
+	expect(ibv_modify_srq(o->srq, &attr, IBV_SRQ_MAX_WR), "an SRQ resized to 2^32 - 1");
+	expect(ibv_modify_srq(o->srq, &attr, 1 << 20), "ibv_modify_srq with mask 2^20");
+	expect(ibv_destroy_srq(o->srq), "ibv_destroy_srq under its QP");
+}
+
+static void bad_qps(struct objects *o)
+{
+	static const struct ibv_qp_cap caps[] = {
+		{ .max_send_wr = UINT32_MAX }, { .max_recv_wr = UINT32_MAX }, { .max_send_wr = 1 << 30 },
+		{ .max_send_wr = 8, .max_send_sge = UINT32_MAX }, { .max_recv_wr = 8, .max_recv_sge = 10000 },
+		{ .max_send_wr = 8, .max_inline_data = UINT32_MAX }, { .max_send_wr = 8, .max_inline_data = 1 << 20 },
+	};
+	struct ibv_qp_init_attr attr = { .send_cq = o->cq, .recv_cq = o->cq };
+	int type;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(caps); i++) {
+		attr.qp_type = IBV_QPT_RC;
+		attr.cap = caps[i];
+		expect(!ibv_create_qp(o->pd, &attr), "a QP of %u, %u, %u, %u, %u", caps[i].max_send_wr, caps[i].max_recv_wr,
+		       caps[i].max_send_sge, caps[i].max_recv_sge, caps[i].max_inline_data);
+	}
+	attr.cap = (struct ibv_qp_cap){ .max_send_wr = 1, .max_send_sge = 1 };
+	for (type = 0; type < 300; type++) {
+		if (type >= 2 && type <= 10)	/* RC to DRIVER, some of which are there */
+			continue;
+		attr.qp_type = type;
+		expect(!ibv_create_qp(o->pd, &attr), "a QP of type %d", type);
+	}
+}
+
+static void bad_addresses(struct objects *o)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid } };
+	union ibv_gid gid;
+	struct ibv_port_attr port;
+	int i;
+
+	attr.grh.sgid_index = 255;
+	expect(!ibv_create_ah(o->pd, &attr), "an AH of GID 255");
+	attr.grh.sgid_index = o->gid_index;
+	attr.port_num = 77;
+	expect(!ibv_create_ah(o->pd, &attr), "an AH of port 77");
+	attr.port_num = 1;
+	attr.is_global = 0;
+	expect(!ibv_create_ah(o->pd, &attr), "an AH without a GRH");
+	for (i = 0; i < 256; i++)
+		if (i != 1)
+			expect(ibv_query_port(o->context, i, &port), "ibv_query_port of %d", i);
+	expect(ibv_query_gid(o->context, 1, 100000, &gid), "ibv_query_gid of 100000");
+	expect(ibv_query_gid(o->context, 2, 0, &gid), "ibv_query_gid of port 2");
+	expect(ibv_attach_mcast(o->qp[NUM_QPS - 1], &o->gid, 0), "ibv_attach_mcast to a unicast GID");
+	gid = (union ibv_gid){ .raw = { 0xff, 0x0e, [15] = 7 } };
+	expect(ibv_attach_mcast(o->qp[0], &gid, 0), "ibv_attach_mcast of an RC QP");
+	expect(ibv_detach_mcast(o->qp[NUM_QPS - 1], &gid, 0), "ibv_detach_mcast of what is not attached");
+}
+
+/* Random attributes under random masks: any result is good, but it comes. */
+static void random_modify(struct objects *o)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *qp;
+	int i;
+
+	for (i = 0; i < 5000; i++) {
+		qp = o->qp[below(NUM_QPS)];
+		random_bytes(&attr, sizeof(attr));
+		attr.sq_psn &= 0xffffff;	/* the core logs what it masks */
+		attr.rq_psn &= 0xffffff;
+		if (below(2)) {
+			attr.qp_state = below(9);
+			attr.cur_qp_state = below(9);
+			attr.port_num = below(3);
+			attr.pkey_index = below(2);
+			attr.path_mtu = below(7);
+			attr.ah_attr.port_num = 1;
+			attr.ah_attr.is_global = 1;
+			attr.ah_attr.grh.dgid = o->gid;
+			attr.ah_attr.grh.sgid_index = below(5);
+		}
+		ibv_modify_qp(qp, &attr, below(3) ? random64() & 0x1fffff : IBV_QP_STATE);
+		if (below(10) == 0)
+			connect_qp(o, qp, o->qp[below(NUM_QPS)]->qp_num, &o->gid);
+		ibv_query_qp(qp, &attr, random64(), &init);
+	}
+}
+
+/* Send and receive requests of random fields through the provider. */
+static void random_posts(struct objects *o)
+{
+	struct ibv_send_wr send, *bad_send;
+	struct ibv_recv_wr recv, *bad_recv;
+	struct ibv_sge sge[40];
+	struct ibv_qp *qp;
+	struct ibv_wc wc;
+	size_t k;
+	int i;
+
+	for (i = 0; i < 5000; i++) {
+		qp = o->qp[below(NUM_QPS - 2)];	/* UD needs a real AH */
+		for (k = 0; k < ARRAY_SIZE(sge); k++)
+			sge[k] = (struct ibv_sge){
+				below(4) ? (uintptr_t)o->mem + below(MEM) : random64(),
+				below(4) ? below(5000) : (uint32_t)random64(), below(4) ? o->mr->lkey : (uint32_t)random64() };
+		random_bytes(&send, sizeof(send));
+		send.next = NULL;
+		send.sg_list = sge;
+		send.num_sge = below(8) ? (int)below(5) : (int)below(80) - 20;
+		send.opcode = below(4) ? below(7) : random64();
+		/* libibverbs or a provider may read memory for these on the caller's word. */
+		if (send.num_sge > 4 || send.num_sge < 0)
+			send.send_flags &= ~(unsigned int)IBV_SEND_INLINE;
+		for (k = 0; (send.send_flags & IBV_SEND_INLINE) && k < ARRAY_SIZE(sge); k++)
+			sge[k] = (struct ibv_sge){ (uintptr_t)o->mem, below(200), 0 };
+		if (below(2)) {
+			send.wr.rdma.remote_addr = (uintptr_t)o->mem + below(MEM);
+			send.wr.rdma.rkey = o->mr->rkey;
+		}
+		ibv_post_send(qp, &send, &bad_send);
+		recv = (struct ibv_recv_wr){ .sg_list = sge, .num_sge = below(8) ? (int)below(5) : (int)below(80) - 20 };
+		if (qp->srq)
+			ibv_post_srq_recv(o->srq, &recv, &bad_recv);
+		else
+			ibv_post_recv(qp, &recv, &bad_recv);
+		while (ibv_poll_cq(o->cq, 1, &wc) > 0)
+			;
+		if (below(20) == 0)
+			for (k = 0; k < NUM_QPS; k++)
+				connect_qp(o, o->qp[k], o->qp[k ^ 1]->qp_num, &o->gid);
+	}
+}
+
+/* The objects of one context under the name of another. */
+static void foreign_objects(struct objects *o, const char *device)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
+	};
+	struct objects other;
+	struct ibv_mr mr;
+
+	make_objects(&other, device, false);
+	attr.send_cq = attr.recv_cq = other.cq;
+	/* Handles count within a context: one that is large enough is nobody's. */
+	other.cq->handle += 100000;
+	expect(!ibv_create_qp(other.pd, &attr), "a QP with a CQ that is none");
+	other.cq->handle -= 100000;
+	mr = *other.mr;
+	mr.handle += 100000;
+	expect(ibv_dereg_mr(&mr), "ibv_dereg_mr of what is none");
+	ibv_close_device(other.context);
+}
+
+void abuse_verbs(struct objects *o, const char *device)
+{
+	bad_regions(o);
+	bad_cqs(o);
+	bad_srqs(o);
+	bad_qps(o);
+	bad_addresses(o);
+	foreign_objects(o, device);
+	random_modify(o);
+	random_posts(o);
+	print_result("verbs");
+}

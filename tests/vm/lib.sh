@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# Sourced by tests/vm/NN-name.sh, which run in a machine. A script's head says where and for how long:
+#
+#   # kernels: 6.12 7.2 uml
+#   # timeout: 300
+#
+# It prints a line for each case: `ok NAME`, `not ok NAME: why`, `skip NAME: reason`.
+
+set -uo pipefail
+
+driver=${ARX_DRIVER:-arx}
+dev1=${driver}1 dev2=${driver}2		# the devices of the hosts h1 and h2
+ip1=192.0.2.1 ip2=192.0.2.2
+ip61=fd00::1 ip62=fd00::2
+scratch=$(mktemp -d)
+failures=0
+trap 'rm -rf "$scratch"; exit $((failures > 0))' EXIT
+
+h1() { ip netns exec h1 "$@"; }
+h2() { ip netns exec h2 "$@"; }
+
+# The long matrices are for `make test-full`.
+full() { [[ ${ARX_FULL-} ]]; }
+
+# There programs that poll have one CPU with all others, and all takes several times as long: a smaller sample that sleeps, and
+# more time for the peer to answer.
+debug_kernel() { [[ ${ARX_KERNEL-} == uml ]]; }
+
+# hosts [OPTIONS]: both hosts anew; see tools/guest/arx-hosts.
+hosts() {
+	arx-hosts down && arx-hosts up --driver "$driver" "$@" || { echo "not ok hosts: arx-hosts up $* failed"; exit 1; }
+}
+
+skip() { echo "skip $1: $2"; }
+
+# check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in a process group of its own, under set -e, and what
+# it has started is gone afterwards.
+check() {
+	local name=$1 seconds=$2 log pid status=0 late=''
+	shift 2
+	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
+	set -m
+	(set -e; "$@") >"$log" 2>&1 </dev/null &
+	pid=$!
+	set +m
+	timeout "$seconds" tail -s 0.05 -f --pid=$pid /dev/null || { late=1; kill -TERM -- -$pid; sleep 0.5; } 2>/dev/null
+	kill -KILL -- -$pid 2>/dev/null
+	wait $pid 2>/dev/null || status=$?
+	if [[ $late ]]; then
+		fail "$name" "no end after $seconds s" "$log"
+	elif (( status )); then
+		fail "$name" "status $status" "$log"
+	else
+		echo "ok $name"
+	fi
+}
+
+# fail NAME WHY [LOG]
+fail() {
+	local last=''
+	(( ++failures ))
+	[[ ! -s ${3-} ]] || last=$(grep -v '^[[:space:]]*$' "$3" | tail -n 1 | cut -c 1-160)
+	echo "not ok $1: $2${last:+: $last}"
+	[[ ! -s ${3-} ]] || tail -n 30 "$3" | sed 's/^/#   /'
+}
+
+# not COMMAND...: it must fail. (`! COMMAND` does not end a function under set -e when COMMAND succeeds.)
+not() { ! "$@"; }
+
+# until_true SECONDS COMMAND...
+until_true() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		(( SECONDS < end )) || { echo "never came true: $*"; return 1; }
+		sleep 0.1
+	done
+}
+
+# listening h1|h2 PORT|cm: does somebody listen, on a TCP port or by rdma_cm?
+listening() {
+	if [[ $2 == cm ]]; then
+		ip netns exec "$1" rdma resource show cm_id | grep -q 'state LISTEN'
+	else
+		[[ $(ip netns exec "$1" ss -Hltn "sport = :$2") ]]
+	fi
+}
+
+# pair PORT|cm SERVER CLIENT: a line for bash on h1 and, when it listens, one on h2; both must succeed.
+pair() {
+	local server
+	h1 bash -c "$2" &
+	server=$!
+	until_true 20 listening h1 "$1"
+	h2 bash -c "$3"
+	wait $server
+}

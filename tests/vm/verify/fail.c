@@ -1,0 +1,1586 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Cases whose outcome is not "it arrived": completion statuses, flush order, QP
+ * states, events, what a post refuses.
+ *
+ * Side A (0) sends, side B (1) is sent to. Both take the same steps, and a step
+ * that fails does not keep its side from the barriers that follow.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "verify.h"
+
+#define REMOTE_ALL	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ACCESS_ALL	(IBV_ACCESS_LOCAL_WRITE | REMOTE_ALL)
+#define MEM		65536	/* bytes of a side's region */
+#define DEPTH		64
+#define SENT		0x11
+
+static const bool A = true, B;	/* for is() */
+
+static bool is(bool which)
+{
+	return (side == 0) == which;
+}
+
+/* ---- a QP with all that belongs to it, connected to the other side's ---- */
+
+struct end {
+	const struct config *c;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp;
+	struct ibv_ah *ah;
+	struct region mem;
+	struct peer me, peer;
+};
+
+struct shape {		/* what differs from case to case; zeros are the usual */
+	int mr_lacks;		/* access that the region does not give */
+	int qp_lacks;		/* nor the QP */
+	bool srq;
+	int sge;
+};
+
+static struct ibv_qp *end_qp(struct end *e, const struct shape *shape)
+{
+	int sge = shape->sge ? shape->sge : 2;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = e->cq, .recv_cq = e->cq, .srq = e->srq, .qp_type = e->c->qp,
+		.cap = {
+			.max_send_wr = DEPTH, .max_send_sge = sge, .max_inline_data = 32,
+			.max_recv_wr = e->srq ? 0 : DEPTH, .max_recv_sge = e->srq ? 0 : sge,
+		},
+	};
+
+	return ibv_create_qp(e->pd, &attr);
+}
+
+static bool end_objects(struct end *e, const struct shape *shape)
+{
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = DEPTH, .max_sge = 2 } };
+
+	e->pd = ibv_alloc_pd(context);
+	e->channel = ibv_create_comp_channel(context);
+	if (!e->pd || !e->channel)
+		return failed("no PD or channel: %s", strerror(errno));
+	e->cq = ibv_create_cq(context, 4 * DEPTH, NULL, e->channel, 0);
+	if (!e->cq)
+		return failed("ibv_create_cq: %s", strerror(errno));
+	if (shape->srq) {
+		e->srq = ibv_create_srq(e->pd, &srq);
+		if (!e->srq)
+			return failed("ibv_create_srq: %s", strerror(errno));
+	}
+	if (!region_make(&e->mem, e->pd, MEM, ACCESS_ALL & ~shape->mr_lacks))
+		return false;
+	/* What A sends is not poison, so that B sees where it went. */
+	if (is(A))
+		memset(e->mem.base, SENT, MEM);
+	e->qp = end_qp(e, shape);
+	if (!e->qp)
+		return failed("ibv_create_qp: %s", strerror(errno));
+	peer_describe(&e->me, e->qp, e->c);
+	e->me.rkey[0] = e->mem.mr->rkey;
+	e->me.addr[0] = (uintptr_t)e->mem.base;
+	return qp_init(e->qp, e->c, REMOTE_ALL & ~shape->qp_lacks);
+}
+
+/* Shapes are B's; A's is the usual one. False on both sides if either cannot. */
+static bool end_open(struct end *e, const struct config *c, const struct shape *shape)
+{
+	static const struct shape usual;
+	bool ok, theirs;
+
+	memset(e, 0, sizeof(*e));
+	e->c = c;
+	ok = end_objects(e, is(B) && shape ? shape : &usual);
+	ctl_swap(&e->me, &e->peer, sizeof(e->me));
+	if (ok && c->qp == IBV_QPT_UD) {
+		e->ah = ah_make(e->pd, c, &e->peer.gid);
+		ok = e->ah;
+	}
+	ok = ok && qp_connect(e->qp, c, e->me.psn, &e->peer);
+	ctl_swap(&ok, &theirs, sizeof(ok));
+	return ok && theirs;
+}
+
+static void check_zero(int err, const char *what)
+{
+	if (err)
+		failed("%s: %s", what, strerror(err));
+}
+
+/* Only when the other side is done, too. The region must be poison again. */
+static void end_close(struct end *e)
+{
+	ctl_barrier();
+	if (e->qp)
+		check_zero(ibv_destroy_qp(e->qp), "ibv_destroy_qp");
+	if (e->srq)
+		check_zero(ibv_destroy_srq(e->srq), "ibv_destroy_srq");
+	if (e->cq)
+		check_zero(ibv_destroy_cq(e->cq), "ibv_destroy_cq");
+	if (e->channel)
+		check_zero(ibv_destroy_comp_channel(e->channel), "ibv_destroy_comp_channel");
+	if (e->ah)
+		check_zero(ibv_destroy_ah(e->ah), "ibv_destroy_ah");
+	if (is(A) && e->mem.mr)
+		memset(e->mem.base, POISON, MEM);
+	region_clean(&e->mem, "memory");
+	region_free(&e->mem);
+	if (e->pd)
+		check_zero(ibv_dealloc_pd(e->pd), "ibv_dealloc_pd");
+}
+
+/* ---- posting ---- */
+
+static struct ibv_sge piece(struct end *e, size_t offset, uint32_t len)
+{
+	return (struct ibv_sge){ (uintptr_t)e->mem.base + offset, len, e->mem.mr->lkey };
+}
+
+static struct ibv_send_wr request(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = id, .opcode = opcode, .sg_list = sge, .num_sge = sge ? 1 : 0, .send_flags = IBV_SEND_SIGNALED,
+	};
+
+	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.remote_addr = e->peer.addr[0];
+		wr.wr.atomic.rkey = e->peer.rkey[0];
+	} else if (e->c->qp == IBV_QPT_UD) {
+		wr.wr.ud.ah = e->ah;
+		wr.wr.ud.remote_qpn = e->peer.qpn;
+		wr.wr.ud.remote_qkey = QKEY;
+	} else {
+		wr.wr.rdma.remote_addr = e->peer.addr[0];
+		wr.wr.rdma.rkey = e->peer.rkey[0];
+	}
+	return wr;
+}
+
+static void post(struct end *e, struct ibv_send_wr wr)
+{
+	struct ibv_send_wr *bad;
+
+	check_zero(ibv_post_send(e->qp, &wr, &bad), "ibv_post_send");
+}
+
+static void post_send(struct end *e, uint64_t id, size_t offset, uint32_t len)
+{
+	struct ibv_sge sge = piece(e, offset, len);
+
+	post(e, request(e, id, IBV_WR_SEND, len ? &sge : NULL));
+}
+
+static void post_recv_sge(struct end *e, uint64_t id, struct ibv_sge sge)
+{
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	check_zero(e->srq ? ibv_post_srq_recv(e->srq, &wr, &bad) : ibv_post_recv(e->qp, &wr, &bad), "ibv_post_recv");
+}
+
+static void post_recv(struct end *e, uint64_t id, size_t offset, uint32_t len)
+{
+	post_recv_sge(e, id, piece(e, offset, len));
+}
+
+/* ---- what must come ---- */
+
+static double deadline(struct end *e)
+{
+	return now() + (double)e->c->limit * time_factor;
+}
+
+static bool next_wc(struct end *e, struct ibv_wc *wc)
+{
+	double end = deadline(e);
+	int n;
+
+	do {
+		n = ibv_poll_cq(e->cq, 1, wc);
+		if (!n)
+			sched_yield();
+	} while (!n && now() < end);
+	return n > 0;
+}
+
+#define ANY_ID	(~0ull)
+
+static struct ibv_wc expect_either(struct end *e, uint64_t id, enum ibv_wc_status status, enum ibv_wc_status other)
+{
+	struct ibv_wc wc = {};
+
+	if (has_failed())
+		return wc;	/* not another wait */
+	if (!next_wc(e, &wc))
+		failed("no completion of %llu (%s)", (unsigned long long)id, ibv_wc_status_str(status));
+	else if (id != ANY_ID && wc.wr_id != id)
+		failed("completion of %llu (%s), not of %llu (%s)", (unsigned long long)wc.wr_id,
+		       ibv_wc_status_str(wc.status), (unsigned long long)id, ibv_wc_status_str(status));
+	else if (wc.status != status && wc.status != other)
+		failed("%llu: %s, not %s", (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status),
+		       ibv_wc_status_str(status));
+	else if (wc.qp_num != e->qp->qp_num)
+		failed("completion with QPN %#x", wc.qp_num);
+	return wc;
+}
+
+static struct ibv_wc expect(struct end *e, uint64_t id, enum ibv_wc_status status)
+{
+	return expect_either(e, id, status, status);
+}
+
+static void expect_flushed(struct end *e, uint64_t from, uint64_t to)
+{
+	for (; from <= to; from++)
+		expect(e, from, IBV_WC_WR_FLUSH_ERR);
+}
+
+static void pause_ms(int ms)
+{
+	usleep(ms * 1000 * time_factor);
+}
+
+static void expect_nothing(struct end *e, int ms)
+{
+	struct ibv_wc wc;
+
+	pause_ms(ms);
+	if (ibv_poll_cq(e->cq, 1, &wc))
+		failed("unexpected completion of %llu: %s", (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status));
+}
+
+static enum ibv_qp_state state_of(struct end *e)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = {};
+
+	check_zero(ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
+	return attr.qp_state;
+}
+
+static void expect_state(struct end *e, enum ibv_qp_state state)
+{
+	enum ibv_qp_state is_state = state_of(e);
+
+	if (is_state != state)
+		failed("the QP is in state %d, not %d", is_state, state);
+}
+
+static void to_state(struct end *e, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	check_zero(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE), "ibv_modify_qp");
+}
+
+/* The next asynchronous event is this one (others, of no interest, may come before). */
+static void expect_event(struct end *e, enum ibv_event_type type)
+{
+	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
+	struct ibv_async_event event = { .event_type = -1 };
+	int ms = e->c->limit * 1000 * time_factor;
+
+	while (event.event_type != type) {
+		if (has_failed() || poll(&fd, 1, ms) != 1 || ibv_get_async_event(context, &event)) {
+			failed("no event %s", ibv_event_type_str(type));
+			return;
+		}
+		ibv_ack_async_event(&event);
+	}
+}
+
+static void drop_events(void)
+{
+	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	while (poll(&fd, 1, 0) == 1 && !ibv_get_async_event(context, &event))
+		ibv_ack_async_event(&event);
+}
+
+static void repoison(struct end *e, size_t offset, size_t len)
+{
+	memset(e->mem.base + offset, POISON, len);
+}
+
+/* ---- requests that the responder refuses ---- */
+
+enum twist {
+	RKEY,		/* another rkey */
+	BEYOND,		/* the last bytes lie behind the region */
+	FAR_BEYOND,	/* a message of many packets of which only the first fits */
+	BEFORE,		/* the first byte lies before it */
+	WRAP,		/* the address runs over 2^64 */
+	MR_ACCESS,	/* the region does not allow it */
+	QP_ACCESS,	/* the QP does not allow it */
+	OTHER_PD,	/* the region is another PD's */
+	FREED,		/* the region is gone */
+	UNALIGNED,	/* of an atomic */
+};
+
+struct refusal {
+	enum ibv_wr_opcode opcode;
+	enum twist twist;
+	enum ibv_wc_status status, other;
+};
+
+static int access_for(enum ibv_wr_opcode opcode)
+{
+	if (opcode == IBV_WR_RDMA_READ)
+		return IBV_ACCESS_REMOTE_READ;
+	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_ACCESS_REMOTE_WRITE :
+										     IBV_ACCESS_REMOTE_ATOMIC;
+}
+
+static struct ibv_send_wr refused_request(struct end *e, const struct refusal *r, struct ibv_sge *sge,
+					  const struct peer *strange)
+{
+	bool atomic = access_for(r->opcode) == IBV_ACCESS_REMOTE_ATOMIC;
+	struct ibv_send_wr wr;
+	uint64_t addr = e->peer.addr[0];
+	uint32_t rkey = e->peer.rkey[0];
+
+	*sge = piece(e, 0, atomic ? 8 : r->twist == FAR_BEYOND ? MEM : 64);
+	wr = request(e, 2, r->opcode, sge);
+	switch (r->twist) {
+	case RKEY:
+		rkey ^= 0x5a00;
+		break;
+	case BEYOND:
+		addr += MEM - (atomic ? 0 : 63);
+		break;
+	case FAR_BEYOND:
+		addr += 4096;
+		break;
+	case BEFORE:
+		addr -= atomic ? 8 : 1;
+		break;
+	case WRAP:
+		addr = -32ull;
+		break;
+	case OTHER_PD:
+	case FREED:
+		addr = strange->addr[0];
+		rkey = strange->rkey[0];
+		break;
+	case UNALIGNED:
+		addr += 4;
+		break;
+	default:
+		break;
+	}
+	if (atomic) {
+		wr.wr.atomic.remote_addr = addr;
+		wr.wr.atomic.rkey = rkey;
+	} else {
+		wr.wr.rdma.remote_addr = addr;
+		wr.wr.rdma.rkey = rkey;
+	}
+	return wr;
+}
+
+/* B's region of another PD, or one that is gone again. */
+static void strange_region(enum twist twist, struct ibv_pd **pd, struct region *mem, struct peer *strange)
+{
+	struct peer unused;
+
+	memset(strange, 0, sizeof(*strange));
+	if (is(B)) {
+		*pd = ibv_alloc_pd(context);
+		region_make(mem, *pd, MEM, ACCESS_ALL);
+		strange->rkey[0] = mem->mr->rkey;
+		strange->addr[0] = (uintptr_t)mem->base;
+		if (twist == FREED) {
+			check_zero(ibv_dereg_mr(mem->mr), "ibv_dereg_mr");
+			mem->mr = NULL;
+		}
+	}
+	ctl_swap(strange, &unused, sizeof(unused));
+	if (is(A))
+		*strange = unused;
+}
+
+static void refusal_at_a(struct end *e, const struct refusal *r, const struct peer *strange)
+{
+	struct ibv_sge sge;
+
+	post_send(e, 1, 0, 16);
+	post(e, refused_request(e, r, &sge, strange));
+	post_send(e, 3, 0, 16);
+	post_send(e, 4, 0, 16);
+	expect(e, 1, IBV_WC_SUCCESS);
+	expect_either(e, 2, r->status, r->other);
+	expect_flushed(e, 3, 4);
+	expect_state(e, IBV_QPS_ERR);
+}
+
+static void refusal_at_b(struct end *e)
+{
+	expect(e, 101, IBV_WC_SUCCESS);
+	repoison(e, 0, 16);
+	expect_flushed(e, 102, 103);
+	expect_state(e, IBV_QPS_ERR);
+}
+
+static void refuse(const struct config *c, const struct refusal *r)
+{
+	struct shape shape = {
+		.mr_lacks = r->twist == MR_ACCESS ? access_for(r->opcode) : 0,
+		.qp_lacks = r->twist == QP_ACCESS ? access_for(r->opcode) : 0,
+	};
+	struct ibv_pd *pd = NULL;
+	struct region mem = {};
+	struct peer strange;
+	struct end e;
+	int i;
+
+	if (end_open(&e, c, &shape)) {
+		strange_region(r->twist, &pd, &mem, &strange);
+		for (i = 0; is(B) && i < 3; i++)
+			post_recv(&e, 101 + i, i * 64, 64);
+		ctl_barrier();
+		if (is(A))
+			refusal_at_a(&e, r, &strange);
+		else
+			refusal_at_b(&e);
+	}
+	end_close(&e);
+	region_clean(&mem, "a region that is not for this QP");
+	region_free(&mem);
+	if (pd)
+		check_zero(ibv_dealloc_pd(pd), "ibv_dealloc_pd");
+	drop_events();
+}
+
+static bool refuse_all(const struct config *c, enum ibv_wr_opcode opcode)
+{
+	static const struct refusal access = { .status = IBV_WC_REM_ACCESS_ERR, .other = IBV_WC_REM_ACCESS_ERR };
+	static const char *const names[] = {
+		[RKEY] = "another rkey", [BEYOND] = "beyond", [FAR_BEYOND] = "far beyond", [BEFORE] = "before",
+		[WRAP] = "address wraps", [MR_ACCESS] = "MR access", [QP_ACCESS] = "QP access",
+		[OTHER_PD] = "other PD", [FREED] = "freed MR", [UNALIGNED] = "unaligned",
+	};
+	bool atomic = access_for(opcode) == IBV_ACCESS_REMOTE_ATOMIC;
+	bool ok = true, theirs;
+	struct refusal r;
+	int twist;
+
+	for (twist = RKEY; twist <= UNALIGNED && ok; twist++) {
+		if (atomic ? twist == FAR_BEYOND || twist == WRAP : twist == UNALIGNED)
+			continue;
+		r = access;
+		r.opcode = opcode;
+		r.twist = twist;
+		/* What a QP is not set up for is an invalid request to some responders. */
+		if (twist == QP_ACCESS)
+			r.other = IBV_WC_REM_INV_REQ_ERR;
+		if (twist == UNALIGNED)
+			r.status = r.other = IBV_WC_REM_INV_REQ_ERR;
+		refuse(c, &r);
+		ok = !has_failed();
+		if (!ok)
+			fprintf(stderr, "# side %c: %s\n", 'A' + side, names[twist]);
+		ctl_swap(&ok, &theirs, sizeof(ok));
+		ok = ok && theirs;
+	}
+	return ok;
+}
+
+static bool refuse_write(const struct config *c) { return refuse_all(c, IBV_WR_RDMA_WRITE); }
+static bool refuse_write_imm(const struct config *c) { return refuse_all(c, IBV_WR_RDMA_WRITE_WITH_IMM); }
+static bool refuse_read(const struct config *c) { return refuse_all(c, IBV_WR_RDMA_READ); }
+static bool refuse_cas(const struct config *c) { return refuse_all(c, IBV_WR_ATOMIC_CMP_AND_SWP); }
+static bool refuse_faa(const struct config *c) { return refuse_all(c, IBV_WR_ATOMIC_FETCH_AND_ADD); }
+
+/* ---- receives that do not fit ---- */
+
+/* A sends two messages to B's receives of which the first cannot take its message. */
+static bool bad_receive(const struct config *c, struct ibv_sge (*make)(struct end *e), uint32_t len,
+			enum ibv_wc_status at_a, enum ibv_wc_status at_b)
+{
+	struct end e;
+
+	if (end_open(&e, c, NULL)) {
+		if (is(B)) {
+			post_recv_sge(&e, 101, make(&e));
+			post_recv(&e, 102, 1024, 64);
+		}
+		ctl_barrier();
+		if (is(A)) {
+			post_send(&e, 1, 0, len);
+			post_send(&e, 2, 0, 16);
+			expect(&e, 1, at_a);
+			expect_flushed(&e, 2, 2);
+			expect_state(&e, IBV_QPS_ERR);
+		} else {
+			expect(&e, 101, at_b);
+			expect_flushed(&e, 102, 102);
+			expect_state(&e, IBV_QPS_ERR);
+			/* As much as fits may have been placed. */
+			repoison(&e, 0, 17);
+		}
+	}
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+static struct ibv_sge short_sge(struct end *e)
+{
+	return piece(e, 0, 16);
+}
+
+static struct ibv_sge bad_lkey_sge(struct end *e)
+{
+	struct ibv_sge sge = piece(e, 0, 64);
+
+	sge.lkey ^= 0x5a00;
+	return sge;
+}
+
+static struct ibv_sge beyond_sge(struct end *e)
+{
+	return piece(e, MEM - 8, 64);
+}
+
+static bool send_too_long(const struct config *c)
+{
+	return bad_receive(c, short_sge, 17, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR);
+}
+
+static bool recv_bad_lkey(const struct config *c)
+{
+	return bad_receive(c, bad_lkey_sge, 16, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+}
+
+static bool recv_beyond(const struct config *c)
+{
+	return bad_receive(c, beyond_sge, 16, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+}
+
+/* ---- requests that the requester refuses ---- */
+
+static bool local_error(const struct config *c, enum ibv_wr_opcode opcode, struct ibv_sge (*make)(struct end *e))
+{
+	struct ibv_sge sge;
+	struct end e;
+
+	if (end_open(&e, c, NULL)) {
+		if (is(B))
+			post_recv(&e, 101, 0, 64);
+		ctl_barrier();
+		if (is(A)) {
+			sge = make(&e);
+			post(&e, request(&e, 1, opcode, &sge));
+			post_send(&e, 2, 0, 16);
+			expect(&e, 1, IBV_WC_LOC_PROT_ERR);
+			expect_flushed(&e, 2, 2);
+			expect_state(&e, IBV_QPS_ERR);
+		}
+		ctl_barrier();
+		if (is(B)) {
+			expect_nothing(&e, 20);
+			expect_state(&e, IBV_QPS_RTS);
+		}
+	}
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+static bool send_bad_lkey(const struct config *c)
+{
+	return local_error(c, IBV_WR_SEND, bad_lkey_sge);
+}
+
+static bool write_local_beyond(const struct config *c)
+{
+	return local_error(c, IBV_WR_RDMA_WRITE, beyond_sge);
+}
+
+/* A lands what it reads where it may not write. */
+static bool read_no_local_write(const struct config *c)
+{
+	struct region mem = {};
+	struct ibv_sge sge;
+	struct end e;
+
+	if (end_open(&e, c, NULL) && is(A) && region_make(&mem, e.pd, MEM, IBV_ACCESS_REMOTE_READ)) {
+		sge = (struct ibv_sge){ (uintptr_t)mem.base, 64, mem.mr->lkey };
+		post(&e, request(&e, 1, IBV_WR_RDMA_READ, &sge));
+		post_send(&e, 2, 0, 16);
+		expect(&e, 1, IBV_WC_LOC_PROT_ERR);
+		expect_flushed(&e, 2, 2);
+		region_clean(&mem, "where nothing may be written");
+		region_free(&mem);
+	}
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+/* ---- retries ---- */
+
+/* No receive at B: A gives up, B's QP lives on. */
+static bool rnr_exceeded(const struct config *c)
+{
+	struct config less = *c;
+	struct end e;
+
+	less.rnr_retry = 2;
+	if (end_open(&e, &less, NULL)) {
+		if (is(A)) {
+			post_send(&e, 1, 0, 16);
+			post_send(&e, 2, 0, 16);
+			expect(&e, 1, IBV_WC_RNR_RETRY_EXC_ERR);
+			expect_flushed(&e, 2, 2);
+			expect_state(&e, IBV_QPS_ERR);
+		}
+		ctl_barrier();
+		if (is(B))
+			expect_state(&e, IBV_QPS_RTS);
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
+/* The receive comes late: A waits for it. */
+static bool rnr_wait(const struct config *c)
+{
+	struct config more = *c;
+	struct end e;
+
+	more.rnr_retry = 7;	/* for ever */
+	more.rnr_timer = 14;	/* 1 ms */
+	if (end_open(&e, &more, NULL)) {
+		if (is(A)) {
+			post_send(&e, 1, 0, 16);
+			expect_nothing(&e, 50);
+		}
+		ctl_barrier();
+		if (is(B)) {
+			post_recv(&e, 101, 0, 64);
+			expect(&e, 101, IBV_WC_SUCCESS);
+			repoison(&e, 0, 16);
+		} else {
+			expect(&e, 1, IBV_WC_SUCCESS);
+		}
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
+/* B's QP is in reset, then gone: nobody answers. */
+static bool retry_exceeded(const struct config *c)
+{
+	struct config less = *c;
+	struct end e;
+
+	less.timeout = 12;	/* 17 ms */
+	less.retry = 2;
+	if (end_open(&e, &less, NULL)) {
+		if (is(B))
+			to_state(&e, IBV_QPS_RESET);
+		ctl_barrier();
+		if (is(A)) {
+			post_send(&e, 1, 0, 16);
+			post_send(&e, 2, 0, 16);
+			expect(&e, 1, IBV_WC_RETRY_EXC_ERR);
+			expect_flushed(&e, 2, 2);
+			expect_state(&e, IBV_QPS_ERR);
+		}
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
+/* ---- flushing ---- */
+
+/*
+ * Into the error state with a full queue: its requests flush in order, and so does what is posted later. First A's sends, which wait
+ * for receives that B does not have; B posts its receives only when A sends no more.
+ */
+static bool flush(const struct config *c)
+{
+	struct config wait = *c;
+	struct end e;
+	int i;
+
+	wait.rnr_retry = 7;
+	if (!end_open(&e, &wait, NULL))
+		goto close;
+	if (is(A)) {
+		for (i = 0; i < DEPTH; i++)
+			post_send(&e, 1 + i, 0, 16);
+		to_state(&e, IBV_QPS_ERR);
+		expect_flushed(&e, 1, DEPTH);
+	}
+	ctl_barrier();
+	if (is(B)) {
+		for (i = 0; i < DEPTH; i++)
+			post_recv(&e, 1 + i, 0, 16);
+		to_state(&e, IBV_QPS_ERR);
+		expect_flushed(&e, 1, DEPTH);
+	}
+	post_recv(&e, 201, 0, 16);
+	expect_flushed(&e, 201, 201);
+	post_send(&e, 202, 0, 16);
+	expect_flushed(&e, 202, 202);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* After an error: RESET, and the QP works again; nothing of its former life comes. */
+static bool reset_and_reuse(const struct config *c)
+{
+	struct config wait = *c;
+	struct end e;
+	int i, round;
+
+	wait.rnr_retry = 7;
+	if (!end_open(&e, &wait, NULL))
+		goto close;
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 8; i++)
+			if (is(A))
+				post_send(&e, 1 + i, 0, 16);	/* waits for a receive */
+		ctl_barrier();
+		to_state(&e, IBV_QPS_RESET);
+		expect_nothing(&e, 5);
+		ctl_barrier();
+		e.me.psn = (e.me.psn + 0x1000) & 0xffffff;
+		ctl_swap(&e.me, &e.peer, sizeof(e.me));
+		if (!qp_init(e.qp, &wait, REMOTE_ALL) || !qp_connect(e.qp, &wait, e.me.psn, &e.peer))
+			failed("round %d", round);
+		ctl_barrier();
+	}
+	if (is(B))
+		post_recv(&e, 101, 0, 16);
+	else
+		post_send(&e, 9, 0, 16);
+	expect(&e, is(A) ? 9 : 101, IBV_WC_SUCCESS);
+	repoison(&e, 0, 16);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* ---- things that must be possible ---- */
+
+/* Nothing to be moved: keys and addresses do not matter. */
+static bool zero_length(const struct config *c)
+{
+	static const enum ibv_wr_opcode opcodes[] = {
+		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+	};
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e;
+	size_t i;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (i = 0; is(B) && i < 3; i++)
+		post_recv(&e, 101 + i, i * 64, 64);
+	ctl_barrier();
+	for (i = 0; is(A) && i < ARRAY_SIZE(opcodes); i++) {
+		sge = piece(&e, 0, 0);
+		wr = request(&e, i, opcodes[i], i % 2 ? &sge : NULL);
+		if (i >= 2) {
+			wr.wr.rdma.rkey = 0xbadbad;
+			wr.wr.rdma.remote_addr = 1;
+		}
+		post(&e, wr);
+		expect(&e, i, IBV_WC_SUCCESS);
+	}
+	for (i = 0; is(B) && i < 3; i++)
+		if (expect(&e, 101 + i, IBV_WC_SUCCESS).byte_len)
+			failed("byte_len of an empty message");
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* What a fenced SEND sends is what the READ before it brought. */
+static bool fence(const struct config *c)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct stream s;
+	struct end e;
+	int i;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (i = 0; is(B) && i < 8; i++) {
+		stream_start(&s, 1, 0, i);
+		stream_fill(&s, e.mem.base + 8192 + i * 4096, 4096);
+		post_recv(&e, 101 + i, 0, 4096);
+	}
+	ctl_barrier();
+	for (i = 0; is(A) && i < 8; i++) {
+		sge = piece(&e, 0, 4096);
+		wr = request(&e, 2 * i, IBV_WR_RDMA_READ, &sge);
+		wr.wr.rdma.remote_addr += 8192 + i * 4096;
+		post(&e, wr);
+		wr = request(&e, 2 * i + 1, IBV_WR_SEND, &sge);
+		wr.send_flags |= IBV_SEND_FENCE;
+		post(&e, wr);
+		expect(&e, 2 * i, IBV_WC_SUCCESS);
+		expect(&e, 2 * i + 1, IBV_WC_SUCCESS);
+		ctl_barrier();
+	}
+	for (i = 0; is(B) && i < 8; i++) {
+		expect(&e, 101 + i, IBV_WC_SUCCESS);
+		stream_start(&s, 1, 0, i);
+		if (stream_check(&s, e.mem.base, 4096) >= 0)
+			failed("message %d is not what was read", i);
+		ctl_barrier();
+	}
+	repoison(&e, 0, MEM);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* ---- events ---- */
+
+static bool has_cq_event(struct end *e, int ms)
+{
+	struct pollfd fd = { .fd = e->channel->fd, .events = POLLIN };
+	struct ibv_cq *cq;
+	void *unused;
+
+	if (poll(&fd, 1, ms) != 1 || ibv_get_cq_event(e->channel, &cq, &unused))
+		return false;
+	ibv_ack_cq_events(cq, 1);
+	return true;
+}
+
+/* An arming for solicited completions sleeps through others; an arming serves once. */
+static bool solicited(const struct config *c)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e;
+	int i;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		for (i = 0; i < 3; i++)
+			post_recv(&e, 101 + i, 0, 64);
+		check_zero(ibv_req_notify_cq(e.cq, 1), "ibv_req_notify_cq");
+	}
+	ctl_barrier();
+	for (i = 0; is(A) && i < 3; i++) {
+		sge = piece(&e, 0, 16);
+		wr = request(&e, 1 + i, IBV_WR_SEND, &sge);
+		wr.send_flags |= i ? IBV_SEND_SOLICITED : 0;
+		post(&e, wr);
+		expect(&e, 1 + i, IBV_WC_SUCCESS);
+		ctl_barrier();
+		ctl_barrier();
+	}
+	for (i = 0; is(B) && i < 3; i++) {
+		ctl_barrier();
+		if (has_cq_event(&e, i == 1 ? 1000 * time_factor : 50 * time_factor) != (i == 1))
+			failed("message %d: %s event", i, i == 1 ? "no" : "an");
+		ctl_barrier();
+	}
+	for (i = 0; is(B) && i < 3; i++)
+		expect(&e, 101 + i, IBV_WC_SUCCESS);
+	if (is(B))
+		repoison(&e, 0, 16);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* The limit's event comes once when fewer receives are left than the limit. */
+static bool srq_limit(const struct config *c)
+{
+	struct shape shape = { .srq = true };
+	struct ibv_srq_attr attr = { .srq_limit = 6 };
+	struct end e;
+	int i;
+
+	if (!end_open(&e, c, &shape))
+		goto close;
+	if (is(B)) {
+		for (i = 0; i < 10; i++)
+			post_recv(&e, 101 + i, 0, 64);
+		check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_LIMIT), "ibv_modify_srq");
+	}
+	ctl_barrier();
+	for (i = 0; is(A) && i < 6; i++) {
+		post_send(&e, 1 + i, 0, 16);
+		expect(&e, 1 + i, IBV_WC_SUCCESS);
+	}
+	if (is(B)) {
+		for (i = 0; i < 6; i++)
+			expect(&e, ANY_ID, IBV_WC_SUCCESS);
+		expect_event(&e, IBV_EVENT_SRQ_LIMIT_REACHED);
+		memset(&attr, 0, sizeof(attr));
+		check_zero(ibv_query_srq(e.srq, &attr), "ibv_query_srq");
+		if (attr.srq_limit)
+			failed("the limit is still armed (%u)", attr.srq_limit);
+		repoison(&e, 0, 16);
+	}
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* A QP in error says when it will take no more from its SRQ. */
+static bool last_wqe(const struct config *c)
+{
+	struct shape shape = { .srq = true };
+	struct end e;
+
+	if (end_open(&e, c, &shape) && is(B)) {
+		post_recv(&e, 101, 0, 64);
+		to_state(&e, IBV_QPS_ERR);
+		expect_event(&e, IBV_EVENT_QP_LAST_WQE_REACHED);
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
+/* The responder's events for what it refused. */
+static bool error_events(const struct config *c)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e;
+
+	drop_events();
+	if (end_open(&e, c, NULL)) {
+		if (is(A)) {
+			sge = piece(&e, 0, 16);
+			wr = request(&e, 1, IBV_WR_RDMA_WRITE, &sge);
+			wr.wr.rdma.rkey ^= 0x5a00;
+			post(&e, wr);
+			expect(&e, 1, IBV_WC_REM_ACCESS_ERR);
+		} else {
+			expect_event(&e, IBV_EVENT_QP_ACCESS_ERR);
+		}
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
+/* SQD: what is posted waits; SQ_DRAINED says that what was before has ended. */
+static bool sq_drain(const struct config *c)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct end e;
+	int i;
+
+	drop_events();
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (i = 0; is(B) && i < 2; i++)
+		post_recv(&e, 101 + i, 0, 64);
+	ctl_barrier();
+	if (is(A)) {
+		post_send(&e, 1, 0, 16);
+		check_zero(ibv_modify_qp(e.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), "modify to SQD");
+		expect_event(&e, IBV_EVENT_SQ_DRAINED);
+		expect(&e, 1, IBV_WC_SUCCESS);
+		post_send(&e, 2, 0, 16);
+		expect_nothing(&e, 20);
+		to_state(&e, IBV_QPS_RTS);
+		expect(&e, 2, IBV_WC_SUCCESS);
+	} else {
+		expect(&e, 101, IBV_WC_SUCCESS);
+		expect(&e, 102, IBV_WC_SUCCESS);
+		repoison(&e, 0, 16);
+	}
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* ---- posts that are refused ---- */
+
+static void refuse_send(struct end *e, struct ibv_send_wr wr, const char *what)
+{
+	struct ibv_send_wr *bad = NULL;
+
+	if (!ibv_post_send(e->qp, &wr, &bad))
+		failed("ibv_post_send took %s", what);
+	else if (bad != &wr)
+		failed("ibv_post_send of %s: bad_wr is %p", what, (void *)bad);
+}
+
+/* All before the bad one are taken; bad_wr points at it. */
+static void refuse_second(struct end *e)
+{
+	struct ibv_sge sge = piece(e, 0, 16);
+	struct ibv_send_wr wr[3], *bad = NULL;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		wr[i] = request(e, 1 + i, IBV_WR_SEND, &sge);
+		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
+	}
+	wr[1].num_sge = 1000;
+	if (!ibv_post_send(e->qp, wr, &bad) || bad != &wr[1])
+		failed("a list with a bad request in the middle");
+	expect(e, 1, IBV_WC_SUCCESS);
+	expect_nothing(e, 5);
+}
+
+static void fill_queue(struct end *e)
+{
+	struct ibv_sge sge = piece(e, 0, 16);
+	struct ibv_send_wr wr = request(e, 1, IBV_WR_SEND, &sge), *bad;
+	int i, err = 0;
+
+	for (i = 0; !err && i < 100000; i++)
+		err = ibv_post_send(e->qp, &wr, &bad);
+	if (err != ENOMEM || i < DEPTH)
+		failed("a full send queue: %s after %d", strerror(err), i);
+}
+
+static void fill_recv_queue(struct end *e)
+{
+	struct ibv_sge sge = piece(e, 0, 16);
+	struct ibv_recv_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 }, *bad;
+	int i, err = 0;
+
+	for (i = 0; !err && i < 100000; i++)
+		err = ibv_post_recv(e->qp, &wr, &bad);
+	if (err != ENOMEM || i < DEPTH)
+		failed("a full receive queue: %s after %d", strerror(err), i);
+}
+
+static void wrong_states(struct end *e, const struct config *c)
+{
+	static const struct shape usual;
+	struct ibv_qp *connected = e->qp;
+	struct ibv_sge sge = piece(e, 0, 16);
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	e->qp = end_qp(e, &usual);
+	if (!ibv_post_recv(e->qp, &recv, &bad))
+		failed("ibv_post_recv in RESET");
+	refuse_send(e, request(e, 1, IBV_WR_SEND, &sge), "a SEND in RESET");
+	qp_init(e->qp, c, 0);
+	refuse_send(e, request(e, 1, IBV_WR_SEND, &sge), "a SEND in INIT");
+	check_zero(ibv_post_recv(e->qp, &recv, &bad), "ibv_post_recv in INIT");
+	check_zero(ibv_destroy_qp(e->qp), "ibv_destroy_qp");
+	e->qp = connected;
+}
+
+static bool refused_posts(const struct config *c)
+{
+	struct config wait = *c;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[2];
+	struct end e;
+
+	wait.rnr_retry = 7;
+	if (!end_open(&e, &wait, NULL))
+		goto close;
+	if (is(B))
+		post_recv(&e, 101, 0, 64);
+	ctl_barrier();
+	if (is(A)) {
+		sge[0] = piece(&e, 0, 16);
+		wr = request(&e, 1, IBV_WR_SEND, sge);
+		wr.num_sge = 1000;
+		refuse_send(&e, wr, "1000 SGEs");
+		sge[0] = piece(&e, 0, 60000);
+		wr = request(&e, 1, IBV_WR_SEND, sge);
+		wr.send_flags |= IBV_SEND_INLINE;
+		refuse_send(&e, wr, "60000 bytes inline");
+		sge[0] = piece(&e, 0, 16);
+		wr = request(&e, 1, 77, sge);
+		refuse_send(&e, wr, "opcode 77");
+		refuse_second(&e);
+		wrong_states(&e, c);
+		fill_queue(&e);
+	} else {
+		expect(&e, 101, IBV_WC_SUCCESS);
+		repoison(&e, 0, 16);
+	}
+	ctl_barrier();
+	to_state(&e, IBV_QPS_ERR);
+	ctl_barrier();
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+static bool full_recv_queue(const struct config *c)
+{
+	struct end e;
+
+	if (end_open(&e, c, NULL) && is(B))
+		fill_recv_queue(&e);
+	end_close(&e);
+	return !has_failed();
+}
+
+/* ---- UD ---- */
+
+/* A datagram with the wrong Q_Key does not arrive; the next with the right one does. */
+static bool ud_qkey(const struct config *c)
+{
+	struct config ud = *c;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e;
+
+	ud.qp = IBV_QPT_UD;
+	if (!end_open(&e, &ud, NULL))
+		goto close;
+	if (is(B))
+		post_recv(&e, 101, 0, 128);
+	ctl_barrier();
+	if (is(A)) {
+		sge = piece(&e, 0, 16);
+		wr = request(&e, 1, IBV_WR_SEND, &sge);
+		wr.wr.ud.remote_qkey++;
+		post(&e, wr);
+		expect(&e, 1, IBV_WC_SUCCESS);
+		sge = piece(&e, 0, 24);
+		post(&e, request(&e, 2, IBV_WR_SEND, &sge));
+		expect(&e, 2, IBV_WC_SUCCESS);
+	} else {
+		if (expect(&e, 101, IBV_WC_SUCCESS).byte_len != 40 + 24)
+			failed("the datagram with a wrong Q_Key arrived");
+		repoison(&e, 0, 128);
+	}
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* Longer than the port's MTU: refused by the post or completed in error, never sent. */
+static bool ud_too_long(const struct config *c)
+{
+	struct config ud = *c;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	struct end e;
+
+	ud.qp = IBV_QPT_UD;
+	if (!end_open(&e, &ud, NULL))
+		goto close;
+	if (is(B))
+		post_recv(&e, 101, 0, 16384);
+	ctl_barrier();
+	if (is(A)) {
+		sge = piece(&e, 0, (128u << port.active_mtu) + 1);
+		wr = request(&e, 1, IBV_WR_SEND, &sge);
+		if (!ibv_post_send(e.qp, &wr, &bad))
+			expect(&e, 1, IBV_WC_LOC_LEN_ERR);
+	}
+	ctl_barrier();
+	if (is(B))
+		expect_nothing(&e, 20);
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+/* A receive that is too short for the datagram: nothing is written behind it. */
+static bool ud_short_recv(const struct config *c)
+{
+	struct config ud = *c;
+	struct end e;
+
+	ud.qp = IBV_QPT_UD;
+	if (!end_open(&e, &ud, NULL))
+		goto close;
+	if (is(B))
+		post_recv(&e, 101, 0, 100);
+	ctl_barrier();
+	if (is(A)) {
+		post_send(&e, 1, 0, 61);
+		expect(&e, 1, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	if (is(B)) {
+		pause_ms(20);
+		repoison(&e, 0, 100);
+	}
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+/* ---- invalidation ---- */
+
+/* SEND_WITH_INV closes a type 2 window; of an rkey that is no window it is an error. */
+static bool send_inv(const struct config *c)
+{
+	struct ibv_send_wr wr, *bad;
+	struct ibv_mw *mw = NULL;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	bool can = true, theirs;
+	struct end e;
+	struct shape shape = {};
+
+	if (!end_open(&e, c, &shape))
+		goto close;
+	if (is(B)) {
+		mw = ibv_alloc_mw(e.pd, IBV_MW_TYPE_2);
+		can = mw;
+		if (mw) {
+			/* The region of end_open() has no MW_BIND, so bind one that has. */
+			check_zero(ibv_dereg_mr(e.mem.mr), "ibv_dereg_mr");
+			e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND);
+			wr = (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
+			wr.bind_mw.mw = mw;
+			wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+			wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
+				.mr = e.mem.mr, .addr = (uintptr_t)e.mem.base, .length = 4096,
+				.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
+			};
+			check_zero(ibv_post_send(e.qp, &wr, &bad), "bind");
+			expect(&e, 1, IBV_WC_SUCCESS);
+			e.me.rkey[0] = wr.bind_mw.rkey;
+			post_recv(&e, 101, 8192, 64);
+		} else {
+			skipped("no memory windows");
+		}
+	}
+	ctl_swap(&can, &theirs, sizeof(can));
+	ctl_swap(&e.me, &e.peer, sizeof(e.me));
+	if (is(A) && theirs) {
+		sge = piece(&e, 0, 16);
+		post(&e, request(&e, 1, IBV_WR_RDMA_WRITE, &sge));
+		wr = request(&e, 2, IBV_WR_SEND_WITH_INV, &sge);
+		wr.invalidate_rkey = e.peer.rkey[0];
+		post(&e, wr);
+		post(&e, request(&e, 3, IBV_WR_RDMA_WRITE, &sge));
+		expect(&e, 1, IBV_WC_SUCCESS);
+		expect(&e, 2, IBV_WC_SUCCESS);
+		expect(&e, 3, IBV_WC_REM_ACCESS_ERR);
+	} else if (is(B) && can) {
+		wc = expect(&e, 101, IBV_WC_SUCCESS);
+		if (!(wc.wc_flags & IBV_WC_WITH_INV) || wc.invalidated_rkey != e.me.rkey[0])
+			failed("flags %#x, invalidated rkey %#x", wc.wc_flags, wc.invalidated_rkey);
+		repoison(&e, 0, 16);
+		repoison(&e, 8192, 16);
+	}
+	ctl_barrier();
+	if (mw)
+		check_zero(ibv_dealloc_mw(mw), "ibv_dealloc_mw");
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+static bool send_inv_bad(const struct config *c)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct ibv_wc wc;
+	struct end e;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B))
+		post_recv(&e, 101, 0, 64);
+	ctl_barrier();
+	if (is(A)) {
+		sge = piece(&e, 0, 16);
+		wr = request(&e, 1, IBV_WR_SEND_WITH_INV, &sge);
+		wr.invalidate_rkey = e.peer.rkey[0] ^ 0x5a00;
+		post(&e, wr);
+		if (!next_wc(&e, &wc) || (wc.status != IBV_WC_REM_ACCESS_ERR && wc.status != IBV_WC_REM_OP_ERR &&
+					  wc.status != IBV_WC_REM_INV_REQ_ERR))
+			failed("invalidation of a key that is none: %s", ibv_wc_status_str(wc.status));
+	}
+	ctl_barrier();
+	if (is(B)) {
+		if (next_wc(&e, &wc) && wc.status == IBV_WC_SUCCESS)
+			failed("the message arrived as if nothing were wrong");
+		repoison(&e, 0, 16);
+	}
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+/* ---- queries and CQs ---- */
+
+static bool query(const struct config *c)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr a = {};
+	struct end e;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	check_zero(ibv_query_qp(e.qp, &a, IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_TIMEOUT, &init),
+		   "ibv_query_qp");
+	if (a.qp_state != IBV_QPS_RTS || a.dest_qp_num != e.peer.qpn || a.timeout != c->timeout ||
+	    a.retry_cnt != c->retry || a.rnr_retry != c->rnr_retry || a.min_rnr_timer != c->rnr_timer ||
+	    memcmp(&a.ah_attr.grh.dgid, &e.peer.gid, 16) || a.qp_access_flags != REMOTE_ALL || a.sq_psn != e.me.psn ||
+	    a.rq_psn != e.peer.psn)
+		failed("an attribute is not what was set: state %d dest %#x timeout %u retry %u rnr %u timer %u access %#x sq_psn %#x rq_psn %#x",
+		       a.qp_state, a.dest_qp_num, a.timeout, a.retry_cnt, a.rnr_retry, a.min_rnr_timer,
+		       a.qp_access_flags, a.sq_psn, a.rq_psn);
+	if (init.cap.max_send_wr < DEPTH || init.cap.max_recv_wr < DEPTH || init.cap.max_inline_data < 32)
+		failed("capabilities: %u %u %u", init.cap.max_send_wr, init.cap.max_recv_wr, init.cap.max_inline_data);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* Completions survive a resize in order; a size that cannot hold them is refused. */
+static bool resize_cq(const struct config *c)
+{
+	struct end e;
+	int i;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (i = 0; is(B) && i < 20; i++)
+		post_recv(&e, 101 + i, 0, 16);
+	ctl_barrier();
+	for (i = 0; is(A) && i < 20; i++)
+		post_send(&e, 1 + i, 0, 16);
+	for (i = 0; i < 5; i++)
+		expect(&e, (is(A) ? 1 : 101) + i, IBV_WC_SUCCESS);
+	ctl_barrier();
+	pause_ms(20);
+	check_zero(ibv_resize_cq(e.cq, 1000), "ibv_resize_cq to 1000");
+	if (e.cq->cqe < 1000)
+		failed("cqe is %d after resizing to 1000", e.cq->cqe);
+	for (; i < 20; i++)
+		expect(&e, (is(A) ? 1 : 101) + i, IBV_WC_SUCCESS);
+	repoison(&e, 0, 16);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* A QP with work under way can be destroyed at once, and so can its region. */
+static bool destroy_busy(const struct config *c)
+{
+	struct config wait = *c;
+	struct end e;
+	int i, round;
+
+	wait.rnr_retry = 7;
+	for (round = 0; round < 5; round++) {
+		if (end_open(&e, &wait, NULL)) {
+			for (i = 0; i < DEPTH; i++)
+				post_send(&e, i, 0, MEM / 2);
+			check_zero(ibv_destroy_qp(e.qp), "ibv_destroy_qp");
+			e.qp = NULL;
+		}
+		end_close(&e);
+	}
+	return !has_failed();
+}
+
+/*
+ * Until the script cuts the link (it starts when the first message has
+ * arrived): A streams, B receives and checks; A's QP must end with the right
+ * status and flush in order. Not in "all": it needs the script.
+ */
+static bool cut_off(const struct config *c)
+{
+	struct config forever = *c;
+	uint64_t id = 1, done = 1, got = 0, acked;
+	struct ibv_wc wc = {};
+	struct stream s;
+	struct end e;
+	int i;
+
+	forever.rnr_retry = 7;
+	if (!end_open(&e, &forever, NULL))
+		goto close;
+	for (i = 0; is(B) && i < DEPTH; i++)
+		post_recv(&e, i, i * 1024, 1024);
+	ctl_barrier();
+	if (is(A)) {
+		printf("# cut now\n");
+		do {
+			for (; id - done < 8; id++) {
+				stream_start(&s, 2, 0, id);
+				stream_fill(&s, e.mem.base + id % 8 * 1024, 1024);
+				post_send(&e, id, id % 8 * 1024, 1024);
+			}
+			if (!next_wc(&e, &wc)) {
+				failed("nothing after message %llu", (unsigned long long)done);
+				break;
+			}
+			done = wc.wr_id + 1;
+		} while (wc.status == IBV_WC_SUCCESS);
+		if (!has_failed() && wc.status != IBV_WC_RETRY_EXC_ERR)
+			failed("%s, not %s", ibv_wc_status_str(wc.status), ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR));
+		expect_flushed(&e, done, id - 1);
+		acked = done - 2;
+		repoison(&e, 0, MEM);
+		ctl_send(CTL_DONE, 0, 0);
+	} else {
+		struct ctl_msg msg;
+
+		while (!ctl_take(&msg)) {
+			if (!ibv_poll_cq(e.cq, 1, &wc)) {
+				sched_yield();
+				continue;
+			}
+			stream_start(&s, 2, 0, ++got);
+			if (wc.status || stream_check(&s, e.mem.base + wc.wr_id * 1024, 1024) >= 0)
+				failed("message %llu is wrong", (unsigned long long)got);
+			post_recv(&e, wc.wr_id, wc.wr_id * 1024, 1024);
+		}
+		repoison(&e, 0, MEM);
+		acked = 0;
+	}
+	id = is(A) ? acked : got;
+	ctl_swap(&id, &done, sizeof(id));
+	/* What A knows to be complete has arrived. */
+	if (is(A) ? done < id : id < done)
+		failed("%llu messages arrived, %llu completed", (unsigned long long)(is(A) ? done : id),
+		       (unsigned long long)(is(A) ? id : done));
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* ---- the device goes away ---- */
+
+static bool fatal_event(void)
+{
+	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	if (poll(&fd, 1, 0) != 1 || ibv_get_async_event(context, &event))
+		return false;
+	ibv_ack_async_event(&event);
+	return event.event_type == IBV_EVENT_DEVICE_FATAL;
+}
+
+/* Keep the queues busy whatever becomes of it. */
+static void keep_busy(struct end *e, uint64_t *posted)
+{
+	struct ibv_sge sge = piece(e, 0, 4096);
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr send = request(e, 1, IBV_WR_SEND, &sge), *bad;
+	struct ibv_wc wc;
+
+	if (*posted < 8)
+		*posted += !(is(A) ? ibv_post_send(e->qp, &send, &bad) : ibv_post_recv(e->qp, &recv, &bad_recv));
+	if (ibv_poll_cq(e->cq, 1, &wc) > 0)
+		*posted -= *posted > 0;
+}
+
+/* What a device that is gone must refuse, and what must not crash. */
+static void use_after_end(struct end *e)
+{
+	struct ibv_port_attr attr;
+	uint64_t posted = 0;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		keep_busy(e, &posted);
+		if (i % 100 == 0)
+			posted = 0;
+	}
+	ibv_req_notify_cq(e->cq, 0);
+	if (!ibv_query_port(context, 1, &attr) || ibv_alloc_pd(context) || ibv_reg_mr(e->pd, e->mem.base, MEM, 0))
+		failed("the device is gone, but verbs succeed");
+}
+
+/*
+ * The script removes the device of one side or both under traffic: its owners
+ * are told by IBV_EVENT_DEVICE_FATAL, and can clean up and end. Not in "all".
+ */
+static bool device_gone(const struct config *c)
+{
+	struct config forever = *c;
+	uint64_t posted = 0;
+	bool fatal = false, theirs = false;
+	struct ctl_msg msg;
+	struct end e;
+	double end;
+
+	forever.rnr_retry = 7;
+	if (end_open(&e, &forever, NULL)) {
+		printf("# side %c is ready\n", 'A' + side);
+		for (end = deadline(&e); now() < end && !fatal && !theirs;) {
+			keep_busy(&e, &posted);
+			fatal = fatal_event();
+			theirs = ctl_take(&msg);
+		}
+		/* When both lose it, both must be told. */
+		for (end = now() + time_factor; theirs && !fatal && now() < end;)
+			fatal = fatal_event();
+		if (fatal) {
+			printf("# side %c: IBV_EVENT_DEVICE_FATAL\n", 'A' + side);
+			ctl_send(CTL_DONE, 0, 0);
+			use_after_end(&e);
+		} else if (!theirs) {
+			failed("no IBV_EVENT_DEVICE_FATAL");
+		}
+		repoison(&e, 0, MEM);
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
+const struct fail_case fail_cases[] = {
+	{ "refuse_write", refuse_write },
+	{ "refuse_write_imm", refuse_write_imm },
+	{ "refuse_read", refuse_read },
+	{ "refuse_cas", refuse_cas },
+	{ "refuse_faa", refuse_faa },
+	{ "send_too_long", send_too_long },
+	{ "recv_bad_lkey", recv_bad_lkey },
+	{ "recv_beyond", recv_beyond },
+	{ "send_bad_lkey", send_bad_lkey },
+	{ "write_local_beyond", write_local_beyond },
+	{ "read_no_local_write", read_no_local_write },
+	{ "rnr_exceeded", rnr_exceeded },
+	{ "rnr_wait", rnr_wait },
+	{ "retry_exceeded", retry_exceeded },
+	{ "flush", flush },
+	{ "reset_and_reuse", reset_and_reuse },
+	{ "zero_length", zero_length },
+	{ "fence", fence },
+	{ "solicited", solicited },
+	{ "srq_limit", srq_limit },
+	{ "last_wqe", last_wqe },
+	{ "error_events", error_events },
+	{ "sq_drain", sq_drain },
+	{ "refused_posts", refused_posts },
+	{ "full_recv_queue", full_recv_queue },
+	{ "ud_qkey", ud_qkey },
+	{ "ud_too_long", ud_too_long },
+	{ "ud_short_recv", ud_short_recv },
+	{ "send_inv", send_inv },
+	{ "send_inv_bad", send_inv_bad },
+	{ "query", query },
+	{ "resize_cq", resize_cq },
+	{ "destroy_busy", destroy_busy },
+	{ "cut_off", cut_off },
+	{ "device_gone", device_gone },
+};
+const size_t num_fail_cases = ARRAY_SIZE(fail_cases);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Latency of TCP: a message there and back, blocking, without Nagle.
+ *   bench-tcp server PORT SIZE
+ *   bench-tcp client PORT SIZE ADDRESS SECONDS
+ * The client prints half of the round trip in microseconds, as perftest does
+ * for write and send: the median, the 99 % and the 99.9 %.
+ */
+
+#include <arpa/inet.h>
+#include <err.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEAST	2000
+#define MOST	1000000
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+/* Returns false when the other end has closed. */
+static int take(int fd, char *buffer, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = recv(fd, buffer + done, size - done, 0);
+
+		if (n < 0)
+			err(1, "recv");
+		if (!n)
+			return 0;
+		done += n;
+	}
+	return 1;
+}
+
+static void give(int fd, const char *buffer, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		ssize_t n = send(fd, buffer + done, size - done, 0);
+
+		if (n < 0)
+			err(1, "send");
+		done += n;
+	}
+}
+
+static void no_delay(int fd)
+{
+	int one = 1;
+
+	if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)))
+		err(1, "TCP_NODELAY");
+}
+
+static void serve(int fd, struct sockaddr_in *address, char *buffer, size_t size)
+{
+	int client;
+
+	if (bind(fd, (void *)address, sizeof(*address)) || listen(fd, 1))
+		err(1, "listen");
+	client = accept(fd, NULL, NULL);
+	if (client < 0)
+		err(1, "accept");
+	no_delay(client);
+	while (take(client, buffer, size))
+		give(client, buffer, size);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void ask(int fd, struct sockaddr_in *address, char *buffer, size_t size, double seconds)
+{
+	double *times = calloc(MOST, sizeof(*times)), start, before, after;
+	size_t n = 0, i;
+
+	if (!times)
+		err(1, "memory");
+	if (connect(fd, (void *)address, sizeof(*address)))
+		err(1, "connect");
+	no_delay(fd);
+	for (i = 0; i < 100; i++) {
+		give(fd, buffer, size);
+		take(fd, buffer, size);
+	}
+	start = before = now();
+	while (n < MOST && (n < LEAST || before - start < seconds)) {
+		give(fd, buffer, size);
+		if (!take(fd, buffer, size))
+			errx(1, "the server has closed");
+		after = now();
+		times[n++] = (after - before) * 1e6 / 2;
+		before = after;
+	}
+	qsort(times, n, sizeof(*times), compare);
+	printf("{\"median\": %.3f, \"p99\": %.3f, \"p999\": %.3f}\n", times[n / 2], times[n * 99 / 100], times[n * 999 / 1000]);
+}
+
+int main(int argc, char **argv)
+{
+	int server = argc == 4 && !strcmp(argv[1], "server");
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	size_t size;
+	char *buffer;
+	int fd;
+
+	if (!server && (argc != 6 || strcmp(argv[1], "client")))
+		errx(2, "usage: bench-tcp server PORT SIZE | client PORT SIZE ADDRESS SECONDS");
+	address.sin_port = htons(atoi(argv[2]));
+	size = strtoul(argv[3], NULL, 0);
+	buffer = calloc(1, size);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (fd < 0 || !buffer)
+		err(1, "socket");
+	if (!server && inet_pton(AF_INET, argv[4], &address.sin_addr) != 1)
+		errx(2, "not an address: %s", argv[4]);
+	if (server)
+		serve(fd, &address, buffer, size);
+	else
+		ask(fd, &address, buffer, size, atof(argv[5]));
+	return 0;
+}

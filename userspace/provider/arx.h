@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * libarx: the rdma-core provider of arx.ko. The contract with the kernel is
+ * rdma/arx-abi.h; the part that must not be got wrong is the order of memory
+ * accesses on the mapped rings:
+ *
+ *	libarx						arx.ko
+ *
+ * A	write WQE, store-release prod			load-acquire prod, copy WQE
+ * B	load-acquire CQ prod, read CQE			write CQE, store-release prod
+ * C	load-acquire RQ cons, overwrite slot		copy WQE, store-release cons
+ * D	store-release CQ cons				load-acquire cons, write CQE
+ * E	store prod, full barrier, load flags		store flags, full barrier, load prod
+ * F	store arm, full barrier, load CQ prod		store CQ prod, full barrier, load arm
+ *
+ * When the device goes away, the rings stay mapped as they were left, with
+ * flags clear: the next kick fails. libarx would bear zeros in their place,
+ * too: nothing here may then crash, spin or report a completion. Indices that
+ * libarx itself advances are kept in its own memory, every distance is
+ * compared with the ring's size, and a CQE counts only if its QPN, read last,
+ * is not zero.
+ */
+#ifndef ARX_H
+#define ARX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <infiniband/driver.h>
+#include <rdma/arx-abi.h>
+#include <util/compiler.h>
+
+#define ARX_CACHE_LINE	64
+
+struct arx_cq;
+struct arx_qp;
+
+/**
+ * struct arx_lock - a spinlock that can be left out
+ * @spin: the lock
+ * @needed: false in a thread domain: the application serialises
+ */
+struct arx_lock {
+	pthread_spinlock_t spin;
+	bool needed;
+};
+
+static inline void arx_lock_init(struct arx_lock *lock, bool needed)
+{
+	pthread_spin_init(&lock->spin, PTHREAD_PROCESS_PRIVATE);
+	lock->needed = needed;
+}
+
+static inline void arx_lock_destroy(struct arx_lock *lock)
+{
+	pthread_spin_destroy(&lock->spin);
+}
+
+static inline void arx_lock(struct arx_lock *lock)
+{
+	if (lock->needed)
+		pthread_spin_lock(&lock->spin);
+}
+
+static inline void arx_unlock(struct arx_lock *lock)
+{
+	if (lock->needed)
+		pthread_spin_unlock(&lock->spin);
+}
+
+/**
+ * struct arx_ring - a mapped ring
+ * @hdr: shared head, NULL if there is no ring
+ * @entries: first entry
+ * @count: entries, a power of two; 0 if there is no ring: always full
+ * @mask: @count - 1
+ * @stride: bytes from entry to entry
+ * @size: bytes mapped
+ */
+struct arx_ring {
+	struct arx_ring_hdr *hdr;
+	void *entries;
+	uint32_t count;
+	uint32_t mask;
+	uint32_t stride;
+	size_t size;
+};
+
+static inline void *arx_ring_entry(const struct arx_ring *ring, uint32_t index)
+{
+	return ring->entries + (size_t)(index & ring->mask) * ring->stride;
+}
+
+static inline uint32_t arx_load_acquire(const uint32_t *word)
+{
+	return atomic_load_explicit((const _Atomic(uint32_t) *)word,
+				    memory_order_acquire);
+}
+
+static inline uint32_t arx_load_relaxed(const uint32_t *word)
+{
+	return atomic_load_explicit((const _Atomic(uint32_t) *)word,
+				    memory_order_relaxed);
+}
+
+static inline void arx_store_release(uint32_t *word, uint32_t value)
+{
+	atomic_store_explicit((_Atomic(uint32_t) *)word, value,
+			      memory_order_release);
+}
+
+static inline void arx_full_barrier(void)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/**
+ * struct arx_context - an open device
+ * @vctx: the core's part
+ * @doorbell: file descriptor that takes ARX_IOCTL_KICK
+ * @qp_mutex: creation and destruction of QPs: writers of arx_cq.qps
+ */
+struct arx_context {
+	struct verbs_context vctx;
+	int doorbell;
+	pthread_mutex_t qp_mutex;
+};
+
+/**
+ * struct arx_td - thread domain: a promise that one thread at a time uses
+ *	what is made in it
+ * @ibtd: the core's part
+ * @refs: parent domains that name it
+ */
+struct arx_td {
+	struct ibv_td ibtd;
+	atomic_int refs;
+};
+
+/**
+ * struct arx_pd - protection domain, or a parent domain around one
+ * @ibpd: the core's part
+ * @refs: parent domains around this one
+ * @inner: parent domain: the protection domain inside; else NULL
+ * @td: parent domain: its thread domain, or NULL
+ */
+struct arx_pd {
+	struct ibv_pd ibpd;
+	atomic_int refs;
+	struct arx_pd *inner;
+	struct arx_td *td;
+};
+
+/**
+ * struct arx_ah - address handle
+ * @ibah: the core's part
+ * @id: its name in a WQE
+ */
+struct arx_ah {
+	struct ibv_ah ibah;
+	uint32_t id;
+};
+
+/**
+ * struct arx_qp_slot - one place of a QP table
+ * @qpn: key; 0 is free, ARX_QPN_GONE was removed
+ * @qp: valid for a reader that saw its key
+ */
+struct arx_qp_slot {
+	uint32_t qpn;
+	struct arx_qp *qp;
+};
+
+/**
+ * struct arx_qp_table - QPs that send through a CQ, by QPN: open addressing
+ * @mask: slots - 1
+ * @live: QPs in the table
+ * @used: slots that are not free: @live and removed ones
+ * @older: a table that this one replaced; freed with the CQ, because a poller
+ *	without lock may be reading it
+ * @slot: at most half of them used
+ */
+struct arx_qp_table {
+	uint32_t mask;
+	uint32_t live;
+	uint32_t used;
+	struct arx_qp_table *older;
+	struct arx_qp_slot slot[];
+};
+
+/**
+ * struct arx_cq - completion queue
+ * @vcq: the core's part
+ * @ring: CQEs
+ * @lock: of all below and of polling
+ * @cons: index of the next CQE to take; the ring's cons is its copy
+ * @qps: whose send queues are retired by CQEs found here; written under
+ *	arx_context.qp_mutex
+ * @cur: extended polling: copy of the CQE the application looks at
+ * @wallclock: extended polling: CLOCK_REALTIME - CLOCK_MONOTONIC in ns, taken
+ *	once a batch; 0: not yet
+ */
+struct arx_cq {
+	struct verbs_cq vcq;
+	struct arx_ring ring;
+	struct arx_lock lock;
+	uint32_t cons;
+	_Atomic(struct arx_qp_table *) qps;
+	struct arx_cqe cur;
+	uint64_t wallclock;
+};
+
+/**
+ * struct arx_rq - receive queue of a QP or SRQ
+ * @ring: struct arx_recv_wqe entries
+ * @max_sge: SGEs a WQE has room for
+ * @lock: of the rest
+ * @head: index of the next WQE to write; the ring's prod is its copy
+ * @cons: the ring's cons when last looked at
+ */
+struct arx_rq {
+	struct arx_ring ring;
+	uint32_t max_sge;
+	struct arx_lock lock;
+	uint32_t head;
+	uint32_t cons;
+};
+
+/**
+ * struct arx_srq - shared receive queue
+ * @vsrq: the core's part
+ * @rq: the queue
+ * @srqn: its number
+ */
+struct arx_srq {
+	struct verbs_srq vsrq;
+	struct arx_rq rq;
+	uint32_t srqn;
+};
+
+/**
+ * struct arx_sq - send queue of a QP
+ * @ring: struct arx_send_wqe entries
+ * @max_sge: SGEs a WQE has room for
+ * @max_inline: bytes of inline data a WQE has room for
+ * @ops: bit n is set if opcode n can be posted on this type of QP
+ * @signal: send flags added to every WQE
+ * @lock: of the rest; held from wr_start to wr_complete or wr_abort
+ * @head: index of the next WQE to write; the ring's prod is its copy
+ * @seen_tail: @tail when last looked at
+ * @wr_head: ibv_wr_*: @head, counting WQEs not published yet
+ * @wr_err: ibv_wr_*: first error since wr_start
+ * @wqe: ibv_wr_*: the WQE being built; @scratch after an error
+ * @scratch: a WQE of no consequence, so that setters need not look at @wr_err
+ * @tail: oldest WQE not retired; written by whoever polls the send CQ
+ */
+struct arx_sq {
+	struct arx_ring ring;
+	uint32_t max_sge;
+	uint32_t max_inline;
+	uint32_t ops;
+	uint16_t signal;
+	struct arx_lock lock;
+	uint32_t head;
+	uint32_t seen_tail;
+	uint32_t wr_head;
+	int wr_err;
+	struct arx_send_wqe *wqe;
+	void *scratch;
+	_Alignas(ARX_CACHE_LINE) uint32_t tail;
+};
+
+/**
+ * struct arx_qp - queue pair
+ * @vqp: the core's part
+ * @doorbell: arx_context.doorbell
+ * @sq: send queue
+ * @rq: receive queue; without a ring if the QP uses an SRQ
+ */
+struct arx_qp {
+	struct verbs_qp vqp;
+	int doorbell;
+	struct arx_sq sq;
+	_Alignas(ARX_CACHE_LINE) struct arx_rq rq;
+};
+
+static inline struct arx_context *to_arx_context(struct ibv_context *ibctx)
+{
+	return container_of(ibctx, struct arx_context, vctx.context);
+}
+
+static inline struct arx_td *to_arx_td(struct ibv_td *ibtd)
+{
+	return container_of(ibtd, struct arx_td, ibtd);
+}
+
+static inline struct arx_pd *to_arx_pd(struct ibv_pd *ibpd)
+{
+	return container_of(ibpd, struct arx_pd, ibpd);
+}
+
+static inline struct arx_ah *to_arx_ah(struct ibv_ah *ibah)
+{
+	return container_of(ibah, struct arx_ah, ibah);
+}
+
+static inline struct arx_cq *to_arx_cq(struct ibv_cq *ibcq)
+{
+	return container_of(ibcq, struct arx_cq, vcq.cq);
+}
+
+static inline struct arx_cq *to_arx_cq_ex(struct ibv_cq_ex *ibcqx)
+{
+	return container_of(ibcqx, struct arx_cq, vcq.cq_ex);
+}
+
+static inline struct arx_srq *to_arx_srq(struct ibv_srq *ibsrq)
+{
+	return container_of(ibsrq, struct arx_srq, vsrq.srq);
+}
+
+static inline struct arx_qp *to_arx_qp(struct ibv_qp *ibqp)
+{
+	return container_of(ibqp, struct arx_qp, vqp.qp);
+}
+
+static inline struct arx_qp *to_arx_qp_ex(struct ibv_qp_ex *ibqpx)
+{
+	return container_of(ibqpx, struct arx_qp, vqp.qp_ex);
+}
+
+/* verbs.c: control verbs, all of them system calls */
+int arx_query_device_ex(struct ibv_context *ibctx,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t attr_size);
+int arx_query_port(struct ibv_context *ibctx, uint8_t port,
+		   struct ibv_port_attr *attr);
+int arx_query_rt_values(struct ibv_context *ibctx,
+			struct ibv_values_ex *values);
+struct ibv_pd *arx_alloc_pd(struct ibv_context *ibctx);
+int arx_dealloc_pd(struct ibv_pd *ibpd);
+struct ibv_td *arx_alloc_td(struct ibv_context *ibctx,
+			    struct ibv_td_init_attr *attr);
+int arx_dealloc_td(struct ibv_td *ibtd);
+struct ibv_pd *arx_alloc_parent_domain(struct ibv_context *ibctx,
+				       struct ibv_parent_domain_init_attr *attr);
+struct ibv_mr *arx_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
+			  uint64_t iova, int access);
+struct ibv_mr *arx_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset,
+				 size_t length, uint64_t iova, int fd,
+				 int access);
+int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
+		 void *addr, size_t length, int access);
+int arx_dereg_mr(struct verbs_mr *vmr);
+struct ibv_mw *arx_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
+int arx_dealloc_mw(struct ibv_mw *ibmw);
+struct ibv_ah *arx_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);
+int arx_destroy_ah(struct ibv_ah *ibah);
+struct ibv_cq *arx_create_cq(struct ibv_context *ibctx, int cqe,
+			     struct ibv_comp_channel *channel, int comp_vector);
+struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
+				   struct ibv_cq_init_attr_ex *attr);
+int arx_resize_cq(struct ibv_cq *ibcq, int cqe);
+int arx_destroy_cq(struct ibv_cq *ibcq);
+struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,
+			       struct ibv_srq_init_attr *attr);
+int arx_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask);
+int arx_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr);
+int arx_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srqn);
+int arx_destroy_srq(struct ibv_srq *ibsrq);
+struct ibv_qp *arx_create_qp(struct ibv_pd *ibpd,
+			     struct ibv_qp_init_attr *attr);
+struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
+				struct ibv_qp_init_attr_ex *attr);
+int arx_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init_attr);
+int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask);
+int arx_destroy_qp(struct ibv_qp *ibqp);
+
+/* post.c: work requests; the kernel is entered for a kick only */
+uint32_t arx_send_ops(enum ibv_qp_type type);
+int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
+		  struct ibv_send_wr **bad);
+int arx_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
+		struct ibv_mw_bind *bind);
+int arx_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
+		  struct ibv_recv_wr **bad);
+int arx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad);
+int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops);
+
+/* poll.c: completions; never a system call */
+int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc);
+int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+int arx_set_poll_ops(struct arx_cq *cq, uint64_t wc_flags);
+int arx_cq_add_qp(struct arx_cq *cq, struct arx_qp *qp);
+void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp);
+void arx_cq_clean(struct arx_cq *cq, uint32_t qpn);
+void arx_cq_free_qps(struct arx_cq *cq);
+
+#endif /* ARX_H */

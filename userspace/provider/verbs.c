@@ -1,0 +1,1128 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Control verbs. Each is a command to the kernel and, for queues, the mapping
+ * of the ring that the kernel made.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <ccan/minmax.h>
+
+#include "abi.h"
+#include "arx.h"
+#include "compat.h"
+
+/* ------------------------------------------------------------------------ */
+/* Rings */
+
+static int arx_ring_map(struct arx_ring *ring, struct ibv_context *ibctx,
+			const struct arx_ring_info *info, uint32_t min_stride)
+{
+	void *addr;
+
+	memset(ring, 0, sizeof(*ring));
+	if (!info->entries)
+		return 0;
+
+	if (info->entries & (info->entries - 1) ||
+	    info->stride < min_stride || info->stride % sizeof(uint64_t) ||
+	    info->size > SIZE_MAX || info->size < ARX_RING_ENTRIES_OFFSET ||
+	    (info->size - ARX_RING_ENTRIES_OFFSET) / info->stride <
+		    info->entries)
+		return EPROTO;
+
+	addr = mmap(NULL, info->size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    ibctx->cmd_fd, info->offset);
+	if (addr == MAP_FAILED)
+		return errno;
+
+	ring->hdr = addr;
+	ring->entries = addr + ARX_RING_ENTRIES_OFFSET;
+	ring->count = info->entries;
+	ring->mask = info->entries - 1;
+	ring->stride = info->stride;
+	ring->size = info->size;
+	return 0;
+}
+
+static void arx_ring_unmap(struct arx_ring *ring)
+{
+	if (ring->hdr)
+		munmap(ring->hdr, ring->size);
+	memset(ring, 0, sizeof(*ring));
+}
+
+/* ------------------------------------------------------------------------ */
+/* Device */
+
+/**
+ * arx_query_device_ex - what the device can do
+ * @ibctx: the device
+ * @input: extensions asked for, or NULL
+ * @attr: filled
+ * @attr_size: bytes of @attr the application knows
+ *
+ * Return: 0 or errno value.
+ */
+int arx_query_device_ex(struct ibv_context *ibctx,
+			const struct ibv_query_device_ex_input *input,
+			struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ib_uverbs_ex_query_device_resp resp = {};
+	size_t resp_size = sizeof(resp);
+	uint64_t ver;
+	int err;
+
+	err = ibv_cmd_query_device_any(ibctx, input, attr, attr_size, &resp,
+				       &resp_size);
+	if (err)
+		return err;
+
+	ver = resp.base.fw_ver;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
+		 "%u.%u.%u", (unsigned int)(ver >> 32),
+		 (unsigned int)(ver >> 16 & 0xffff),
+		 (unsigned int)(ver & 0xffff));
+	return 0;
+}
+
+/**
+ * arx_query_port - state of a port
+ * @ibctx: the device
+ * @port: number
+ * @attr: filled
+ *
+ * Return: 0 or errno value.
+ */
+int arx_query_port(struct ibv_context *ibctx, uint8_t port,
+		   struct ibv_port_attr *attr)
+{
+	struct ibv_query_port cmd;
+
+	return ibv_cmd_query_port(ibctx, port, attr, &cmd, sizeof(cmd));
+}
+
+/**
+ * arx_query_rt_values - the clock behind completion timestamps
+ * @ibctx: the device
+ * @values: comp_mask says what is asked for, then what was answered
+ *
+ * The raw clock is CLOCK_MONOTONIC in ns. As with other providers it is one
+ * count, in tv_nsec, to be compared with completion timestamps as it is.
+ *
+ * Return: 0 or errno value.
+ */
+int arx_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values)
+{
+	struct timespec now;
+
+	if (!check_comp_mask(values->comp_mask, IBV_VALUES_MASK_RAW_CLOCK))
+		return EINVAL;
+
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		values->raw_clock.tv_sec = 0;
+		values->raw_clock.tv_nsec = now.tv_sec * 1000000000L +
+					    now.tv_nsec;
+	}
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Protection domains, thread domains */
+
+/**
+ * arx_alloc_pd - make a protection domain
+ * @ibctx: the device
+ *
+ * Return: the PD, or NULL with errno set.
+ */
+struct ibv_pd *arx_alloc_pd(struct ibv_context *ibctx)
+{
+	struct ib_uverbs_alloc_pd_resp resp;
+	struct ibv_alloc_pd cmd;
+	struct arx_pd *pd;
+	int err;
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+
+	err = ibv_cmd_alloc_pd(ibctx, &pd->ibpd, &cmd, sizeof(cmd), &resp,
+			       sizeof(resp));
+	if (err) {
+		free(pd);
+		errno = err;
+		return NULL;
+	}
+	return &pd->ibpd;
+}
+
+/**
+ * arx_dealloc_pd - end a protection domain or parent domain
+ * @ibpd: the PD
+ *
+ * Return: 0 or errno value.
+ */
+int arx_dealloc_pd(struct ibv_pd *ibpd)
+{
+	struct arx_pd *pd = to_arx_pd(ibpd);
+	int err;
+
+	if (pd->inner) {
+		atomic_fetch_sub(&pd->inner->refs, 1);
+		if (pd->td)
+			atomic_fetch_sub(&pd->td->refs, 1);
+		free(pd);
+		return 0;
+	}
+
+	if (atomic_load(&pd->refs))
+		return EBUSY;
+
+	err = ibv_cmd_dealloc_pd(ibpd);
+	if (err)
+		return err;
+
+	free(pd);
+	return 0;
+}
+
+/**
+ * arx_alloc_td - make a thread domain
+ * @ibctx: the device
+ * @attr: comp_mask must be 0
+ *
+ * Return: the TD, or NULL with errno set.
+ */
+struct ibv_td *arx_alloc_td(struct ibv_context *ibctx,
+			    struct ibv_td_init_attr *attr)
+{
+	struct arx_td *td;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return NULL;
+
+	td->ibtd.context = ibctx;
+	return &td->ibtd;
+}
+
+/**
+ * arx_dealloc_td - end a thread domain
+ * @ibtd: the TD
+ *
+ * Return: 0, or EBUSY while a parent domain names it.
+ */
+int arx_dealloc_td(struct ibv_td *ibtd)
+{
+	struct arx_td *td = to_arx_td(ibtd);
+
+	if (atomic_load(&td->refs))
+		return EBUSY;
+
+	free(td);
+	return 0;
+}
+
+/**
+ * arx_alloc_parent_domain - put a PD and a thread domain together
+ * @ibctx: the device
+ * @attr: which ones
+ *
+ * Queues made in a parent domain with a thread domain take no locks.
+ * Allocators are accepted and have nothing to allocate: every queue lies in
+ * the kernel's memory.
+ *
+ * Return: the parent domain, or NULL with errno set.
+ */
+struct ibv_pd *arx_alloc_parent_domain(struct ibv_context *ibctx,
+				       struct ibv_parent_domain_init_attr *attr)
+{
+	struct arx_pd *pd, *inner;
+
+	if (ibv_check_alloc_parent_domain(attr))
+		return NULL;
+
+	inner = to_arx_pd(attr->pd);
+	if (inner->inner) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (!check_comp_mask(attr->comp_mask,
+			     IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+
+	pd->inner = inner;
+	atomic_fetch_add(&inner->refs, 1);
+	if (attr->td) {
+		pd->td = to_arx_td(attr->td);
+		atomic_fetch_add(&pd->td->refs, 1);
+	}
+	ibv_initialize_parent_domain(&pd->ibpd, &inner->ibpd);
+	return &pd->ibpd;
+}
+
+/* May several threads use at once what is made in @ibpd? */
+static bool arx_pd_shared(struct ibv_pd *ibpd)
+{
+	return !to_arx_pd(ibpd)->td;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Memory regions and windows */
+
+/**
+ * arx_reg_mr - register memory
+ * @ibpd: protection domain
+ * @addr: first byte
+ * @length: bytes
+ * @iova: address users name the first byte by
+ * @access: enum ibv_access_flags
+ *
+ * Return: the MR, or NULL with errno set.
+ */
+struct ibv_mr *arx_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
+			  uint64_t iova, int access)
+{
+	struct ib_uverbs_reg_mr_resp resp;
+	struct ibv_reg_mr cmd;
+	struct verbs_mr *vmr;
+	int err;
+
+	vmr = calloc(1, sizeof(*vmr));
+	if (!vmr)
+		return NULL;
+
+	err = ibv_cmd_reg_mr(ibpd, addr, length, iova, access, vmr, &cmd,
+			     sizeof(cmd), &resp, sizeof(resp));
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
+/**
+ * arx_reg_dmabuf_mr - register a dma-buf
+ * @ibpd: protection domain
+ * @offset: of the first byte in the buffer
+ * @length: bytes
+ * @iova: address users name the first byte by
+ * @fd: of the buffer
+ * @access: enum ibv_access_flags
+ *
+ * Return: the MR, or NULL with errno set.
+ */
+struct ibv_mr *arx_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset,
+				 size_t length, uint64_t iova, int fd,
+				 int access)
+{
+	struct verbs_mr *vmr;
+	int err;
+
+	vmr = calloc(1, sizeof(*vmr));
+	if (!vmr)
+		return NULL;
+
+	err = ibv_cmd_reg_dmabuf_mr(ibpd, offset, length, iova, fd, access,
+				    vmr, NULL);
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
+/**
+ * arx_rereg_mr - change a memory region
+ * @vmr: the MR
+ * @flags: enum ibv_rereg_mr_flags: what to change
+ * @ibpd: new protection domain
+ * @addr: new first byte
+ * @length: new bytes
+ * @access: new enum ibv_access_flags
+ *
+ * Return: 0 or errno value.
+ */
+int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
+		 void *addr, size_t length, int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ibv_rereg_mr cmd;
+
+	return ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr,
+				access, ibpd, &cmd, sizeof(cmd), &resp,
+				sizeof(resp));
+}
+
+/**
+ * arx_dereg_mr - end a memory region
+ * @vmr: the MR
+ *
+ * Return: 0 or errno value.
+ */
+int arx_dereg_mr(struct verbs_mr *vmr)
+{
+	int err;
+
+	err = ibv_cmd_dereg_mr(vmr);
+	if (err)
+		return err;
+
+	free(vmr);
+	return 0;
+}
+
+/**
+ * arx_alloc_mw - make a memory window
+ * @ibpd: protection domain
+ * @type: 1 or 2
+ *
+ * Return: the MW, or NULL with errno set.
+ */
+struct ibv_mw *arx_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type)
+{
+	struct ib_uverbs_alloc_mw_resp resp;
+	struct ibv_alloc_mw cmd;
+	struct ibv_mw *ibmw;
+	int err;
+
+	ibmw = calloc(1, sizeof(*ibmw));
+	if (!ibmw)
+		return NULL;
+
+	err = ibv_cmd_alloc_mw(ibpd, type, ibmw, &cmd, sizeof(cmd), &resp,
+			       sizeof(resp));
+	if (err) {
+		free(ibmw);
+		errno = err;
+		return NULL;
+	}
+	return ibmw;
+}
+
+/**
+ * arx_dealloc_mw - end a memory window
+ * @ibmw: the MW
+ *
+ * Return: 0 or errno value.
+ */
+int arx_dealloc_mw(struct ibv_mw *ibmw)
+{
+	int err;
+
+	err = ibv_cmd_dealloc_mw(ibmw);
+	if (err)
+		return err;
+
+	free(ibmw);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Address handles */
+
+/**
+ * arx_create_ah - make an address handle
+ * @ibpd: protection domain
+ * @attr: where to
+ *
+ * Return: the AH, or NULL with errno set.
+ */
+struct ibv_ah *arx_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
+{
+	struct uarx_create_ah_resp resp = {};
+	struct arx_ah *ah;
+	int err;
+
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return NULL;
+
+	err = ibv_cmd_create_ah(ibpd, &ah->ibah, attr, &resp.ibv_resp,
+				sizeof(resp));
+	if (err) {
+		free(ah);
+		errno = err;
+		return NULL;
+	}
+
+	ah->id = resp.drv_payload.ah;
+	return &ah->ibah;
+}
+
+/**
+ * arx_destroy_ah - end an address handle
+ * @ibah: the AH
+ *
+ * Return: 0 or errno value.
+ */
+int arx_destroy_ah(struct ibv_ah *ibah)
+{
+	int err;
+
+	err = ibv_cmd_destroy_ah(ibah);
+	if (err)
+		return err;
+
+	free(to_arx_ah(ibah));
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Completion queues */
+
+static struct arx_cq *arx_new_cq(struct ibv_context *ibctx,
+				 struct ibv_cq_init_attr_ex *attr, bool shared)
+{
+	struct ibv_cq_init_attr_ex cmd_attr = *attr;
+	struct uarx_create_cq_ex_resp resp = {};
+	struct uarx_create_cq_ex cmd = {};
+	struct arx_cq *cq;
+	int err;
+
+	if (attr->cqe <= 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return NULL;
+
+	/* Every CQE has a timestamp: the kernel need not be asked for it. */
+	cmd_attr.wc_flags = 0;
+	err = arx_cmd_create_cq_ex(ibctx, &cmd_attr, &cq->vcq, &cmd.ibv_cmd,
+				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (err)
+		goto err_free;
+
+	err = arx_ring_map(&cq->ring, ibctx, &resp.drv_payload.ring,
+			   sizeof(struct arx_cqe));
+	if (!err && !cq->ring.count)
+		err = EPROTO;
+	if (err)
+		goto err_destroy;
+
+	arx_lock_init(&cq->lock, shared);
+	return cq;
+
+err_destroy:
+	ibv_cmd_destroy_cq(&cq->vcq.cq);
+err_free:
+	free(cq);
+	errno = err;
+	return NULL;
+}
+
+/**
+ * arx_create_cq - make a completion queue
+ * @ibctx: the device
+ * @cqe: entries at least
+ * @channel: where events go, or NULL
+ * @comp_vector: which event vector
+ *
+ * Return: the CQ, or NULL with errno set.
+ */
+struct ibv_cq *arx_create_cq(struct ibv_context *ibctx, int cqe,
+			     struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe,
+		.channel = channel,
+		.comp_vector = comp_vector,
+	};
+	struct arx_cq *cq;
+
+	if (cqe <= 0) {
+		errno = EINVAL;
+		return NULL;
+	}
+
+	cq = arx_new_cq(ibctx, &attr, true);
+	return cq ? &cq->vcq.cq : NULL;
+}
+
+/**
+ * arx_create_cq_ex - make a completion queue for extended polling
+ * @ibctx: the device
+ * @attr: what it shall be like
+ *
+ * Return: the CQ, or NULL with errno set.
+ */
+struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
+				   struct ibv_cq_init_attr_ex *attr)
+{
+	bool shared = true;
+	struct arx_cq *cq;
+
+	if (!check_comp_mask(attr->comp_mask, IBV_CQ_INIT_ATTR_MASK_FLAGS |
+					      IBV_CQ_INIT_ATTR_MASK_PD)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) {
+		if (!check_comp_mask(attr->flags,
+				     IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
+				     IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) {
+			errno = EOPNOTSUPP;
+			return NULL;
+		}
+		if (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+			shared = false;
+	}
+
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		if (!attr->parent_domain ||
+		    !to_arx_pd(attr->parent_domain)->inner) {
+			errno = EINVAL;
+			return NULL;
+		}
+		if (!arx_pd_shared(attr->parent_domain))
+			shared = false;
+	}
+
+	cq = arx_new_cq(ibctx, attr, shared);
+	if (!cq)
+		return NULL;
+
+	if (arx_set_poll_ops(cq, attr->wc_flags)) {
+		arx_destroy_cq(&cq->vcq.cq);
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+
+	return &cq->vcq.cq_ex;	/* libibverbs does verbs_init_cq() */
+}
+
+/**
+ * arx_resize_cq - give a completion queue another size
+ * @ibcq: the CQ
+ * @cqe: entries at least
+ *
+ * The kernel moves the CQEs that have not been taken, and the indices and the
+ * notification request with them, to a new ring.
+ *
+ * Return: 0 or errno value.
+ */
+int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct uarx_resize_cq_resp resp = {};
+	struct arx_cq *cq = to_arx_cq(ibcq);
+	struct uarx_resize_cq cmd = {};
+	struct arx_ring ring;
+	int err;
+
+	if (cqe <= 0)
+		return EINVAL;
+
+	/* Nobody may take a CQE from the old ring while the kernel moves it. */
+	arx_lock(&cq->lock);
+	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd.ibv_cmd, sizeof(cmd),
+				&resp.ibv_resp, sizeof(resp));
+	if (err)
+		goto out;
+
+	err = arx_ring_map(&ring, ibcq->context, &resp.drv_payload.ring,
+			   sizeof(struct arx_cqe));
+	if (err)
+		goto out;
+	if (!ring.count) {
+		err = EPROTO;
+		goto out;
+	}
+
+	cq->cons = arx_load_acquire(&ring.hdr->cons);
+	arx_ring_unmap(&cq->ring);
+	cq->ring = ring;
+out:
+	arx_unlock(&cq->lock);
+	return err;
+}
+
+/**
+ * arx_destroy_cq - end a completion queue
+ * @ibcq: the CQ
+ *
+ * Return: 0 or errno value.
+ */
+int arx_destroy_cq(struct ibv_cq *ibcq)
+{
+	struct arx_cq *cq = to_arx_cq(ibcq);
+	int err;
+
+	err = ibv_cmd_destroy_cq(ibcq);
+	if (err)
+		return err;
+
+	arx_ring_unmap(&cq->ring);
+	arx_cq_free_qps(cq);
+	arx_lock_destroy(&cq->lock);
+	free(cq);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Receive queues */
+
+static int arx_rq_init(struct arx_rq *rq, struct ibv_context *ibctx,
+		       const struct arx_ring_info *info, uint32_t max_sge,
+		       bool shared)
+{
+	uint32_t room;
+	int err;
+
+	err = arx_ring_map(&rq->ring, ibctx, info,
+			   sizeof(struct arx_recv_wqe));
+	if (err)
+		return err;
+
+	if (rq->ring.count) {
+		room = (rq->ring.stride - sizeof(struct arx_recv_wqe)) /
+		       sizeof(struct arx_sge);
+		rq->max_sge = min(max_sge, room);
+	}
+	arx_lock_init(&rq->lock, shared);
+	return 0;
+}
+
+static void arx_rq_cleanup(struct arx_rq *rq)
+{
+	arx_ring_unmap(&rq->ring);
+	arx_lock_destroy(&rq->lock);
+}
+
+/**
+ * arx_create_srq - make a shared receive queue
+ * @ibpd: protection domain
+ * @attr: sizes asked for, then granted
+ *
+ * Return: the SRQ, or NULL with errno set.
+ */
+struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,
+			       struct ibv_srq_init_attr *attr)
+{
+	struct uarx_create_srq_resp resp = {};
+	struct uarx_create_srq cmd = {};
+	struct arx_srq *srq;
+	int err;
+
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return NULL;
+
+	err = ibv_cmd_create_srq(ibpd, &srq->vsrq.srq, attr, &cmd.ibv_cmd,
+				 sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (err)
+		goto err_free;
+
+	err = arx_rq_init(&srq->rq, ibpd->context, &resp.drv_payload.ring,
+			  attr->attr.max_sge, arx_pd_shared(ibpd));
+	if (err)
+		goto err_destroy;
+
+	srq->srqn = resp.drv_payload.srqn;
+	return &srq->vsrq.srq;
+
+err_destroy:
+	ibv_cmd_destroy_srq(&srq->vsrq.srq);
+err_free:
+	free(srq);
+	errno = err;
+	return NULL;
+}
+
+/**
+ * arx_modify_srq - change the limit or the size of a shared receive queue
+ * @ibsrq: the SRQ
+ * @attr: new values
+ * @mask: enum ibv_srq_attr_mask: what to change
+ *
+ * To resize it, the kernel moves the WQEs that have not been taken, and the
+ * indices with them, to a new ring.
+ *
+ * Return: 0 or errno value.
+ */
+int arx_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
+{
+	struct arx_srq *srq = to_arx_srq(ibsrq);
+	struct uarx_modify_srq cmd = {};
+	struct arx_ring_info info = {};
+	struct arx_rq *rq = &srq->rq;
+	struct arx_ring ring;
+	int err;
+
+	cmd.drv_payload.resp_addr = (uintptr_t)&info;
+	if (!(mask & IBV_SRQ_MAX_WR))
+		return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd.ibv_cmd,
+					  sizeof(cmd));
+
+	/* Nobody may post to the old ring while the kernel moves it. */
+	arx_lock(&rq->lock);
+	err = ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd.ibv_cmd, sizeof(cmd));
+	if (err || !info.entries)
+		goto out;
+
+	err = arx_ring_map(&ring, ibsrq->context, &info,
+			   sizeof(struct arx_recv_wqe) +
+			   rq->max_sge * sizeof(struct arx_sge));
+	if (err)
+		goto out;
+
+	rq->head = arx_load_relaxed(&ring.hdr->prod);
+	rq->cons = arx_load_acquire(&ring.hdr->cons);
+	arx_ring_unmap(&rq->ring);
+	rq->ring = ring;
+out:
+	arx_unlock(&rq->lock);
+	return err;
+}
+
+/**
+ * arx_query_srq - attributes of a shared receive queue
+ * @ibsrq: the SRQ
+ * @attr: filled
+ *
+ * Return: 0 or errno value.
+ */
+int arx_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
+{
+	struct ibv_query_srq cmd;
+
+	return ibv_cmd_query_srq(ibsrq, attr, &cmd, sizeof(cmd));
+}
+
+/**
+ * arx_get_srq_num - number of a shared receive queue
+ * @ibsrq: the SRQ
+ * @srqn: filled
+ *
+ * Return: 0.
+ */
+int arx_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srqn)
+{
+	*srqn = to_arx_srq(ibsrq)->srqn;
+	return 0;
+}
+
+/**
+ * arx_destroy_srq - end a shared receive queue
+ * @ibsrq: the SRQ
+ *
+ * Return: 0 or errno value.
+ */
+int arx_destroy_srq(struct ibv_srq *ibsrq)
+{
+	struct arx_srq *srq = to_arx_srq(ibsrq);
+	int err;
+
+	err = ibv_cmd_destroy_srq(ibsrq);
+	if (err)
+		return err;
+
+	arx_rq_cleanup(&srq->rq);
+	free(srq);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ */
+/* Queue pairs */
+
+static int arx_sq_init(struct arx_sq *sq, struct ibv_context *ibctx,
+		       const struct arx_ring_info *info,
+		       const struct ibv_qp_init_attr_ex *attr, bool shared)
+{
+	uint32_t room;
+	int err;
+
+	err = arx_ring_map(&sq->ring, ibctx, info,
+			   sizeof(struct arx_send_wqe));
+	if (err)
+		return err;
+
+	room = 0;
+	if (sq->ring.count)
+		room = sq->ring.stride - sizeof(struct arx_send_wqe);
+
+	/* num_sge has eight bits in a WQE */
+	sq->max_sge = min_t(uint32_t, attr->cap.max_send_sge, UINT8_MAX);
+	sq->max_sge = min_t(uint32_t, sq->max_sge,
+			    room / sizeof(struct arx_sge));
+	sq->max_inline = min_t(uint32_t, attr->cap.max_inline_data, room);
+	sq->ops = arx_send_ops(attr->qp_type);
+	sq->signal = attr->sq_sig_all ? IBV_SEND_SIGNALED : 0;
+
+	sq->scratch = calloc(1, sizeof(struct arx_send_wqe) + room);
+	if (!sq->scratch) {
+		arx_ring_unmap(&sq->ring);
+		return ENOMEM;
+	}
+	sq->wqe = sq->scratch;
+	arx_lock_init(&sq->lock, shared);
+	return 0;
+}
+
+static void arx_sq_cleanup(struct arx_sq *sq)
+{
+	arx_ring_unmap(&sq->ring);
+	free(sq->scratch);
+	arx_lock_destroy(&sq->lock);
+}
+
+/* The QP's CQEs that nobody has polled go with it. */
+static void arx_qp_forget(struct arx_qp *qp, bool gone)
+{
+	struct arx_cq *scq = to_arx_cq(qp->vqp.qp.send_cq);
+	struct arx_cq *rcq = to_arx_cq(qp->vqp.qp.recv_cq);
+
+	arx_lock(&scq->lock);
+	arx_cq_clean(scq, qp->vqp.qp.qp_num);
+	if (gone)
+		arx_cq_remove_qp(scq, qp);
+	arx_unlock(&scq->lock);
+
+	if (rcq == scq)
+		return;
+	arx_lock(&rcq->lock);
+	arx_cq_clean(rcq, qp->vqp.qp.qp_num);
+	arx_unlock(&rcq->lock);
+}
+
+static int arx_check_qp_attr(const struct ibv_qp_init_attr_ex *attr)
+{
+	if (!check_comp_mask(attr->comp_mask,
+			     IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_CREATE_FLAGS |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+		return EINVAL;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	    attr->create_flags)
+		return EOPNOTSUPP;
+	if (!arx_send_ops(attr->qp_type))
+		return EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq)
+		return EINVAL;
+	return 0;
+}
+
+/**
+ * arx_create_qp_ex - make a queue pair
+ * @ibctx: the device
+ * @attr: what it shall be like; sizes asked for, then granted
+ *
+ * Return: the QP, or NULL with errno set.
+ */
+struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
+				struct ibv_qp_init_attr_ex *attr)
+{
+	struct arx_context *ctx = to_arx_context(ibctx);
+	struct ibv_qp_init_attr_ex cmd_attr = *attr;
+	struct uarx_create_qp_resp resp = {};
+	struct uarx_create_qp cmd = {};
+	struct arx_qp *qp;
+	bool shared;
+	void *mem;
+	int err;
+
+	err = arx_check_qp_attr(attr);
+	if (err)
+		goto err;
+
+	err = posix_memalign(&mem, ARX_CACHE_LINE, sizeof(*qp));
+	if (err)
+		goto err;
+	qp = memset(mem, 0, sizeof(*qp));
+	shared = arx_pd_shared(attr->pd);
+
+	/* The rest of what the mask may name is empty or libarx's affair. */
+	cmd_attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+	err = ibv_cmd_create_qp_ex(ibctx, &qp->vqp, &cmd_attr, &cmd.ibv_cmd,
+				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (err)
+		goto err_free;
+
+	qp->doorbell = ctx->doorbell;
+	err = arx_sq_init(&qp->sq, ibctx, &resp.drv_payload.sq, &cmd_attr,
+			  shared);
+	if (err)
+		goto err_destroy;
+
+	err = arx_rq_init(&qp->rq, ibctx, &resp.drv_payload.rq,
+			  cmd_attr.cap.max_recv_sge, shared);
+	if (err)
+		goto err_sq;
+
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		err = arx_set_wr_ops(qp, attr->send_ops_flags);
+		if (err)
+			goto err_rq;
+		qp->vqp.comp_mask |= VERBS_QP_EX;
+	}
+
+	pthread_mutex_lock(&ctx->qp_mutex);
+	err = arx_cq_add_qp(to_arx_cq(attr->send_cq), qp);
+	pthread_mutex_unlock(&ctx->qp_mutex);
+	if (err)
+		goto err_rq;
+
+	attr->cap = cmd_attr.cap;
+	return &qp->vqp.qp;
+
+err_rq:
+	arx_rq_cleanup(&qp->rq);
+err_sq:
+	arx_sq_cleanup(&qp->sq);
+err_destroy:
+	ibv_cmd_destroy_qp(&qp->vqp.qp);
+err_free:
+	free(qp);
+err:
+	errno = err;
+	return NULL;
+}
+
+/**
+ * arx_create_qp - make a queue pair
+ * @ibpd: protection domain
+ * @attr: what it shall be like; sizes asked for, then granted
+ *
+ * Return: the QP, or NULL with errno set.
+ */
+struct ibv_qp *arx_create_qp(struct ibv_pd *ibpd,
+			     struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex attr_ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = ibpd,
+	};
+	struct ibv_qp *ibqp;
+
+	ibqp = arx_create_qp_ex(ibpd->context, &attr_ex);
+	if (ibqp)
+		attr->cap = attr_ex.cap;
+	return ibqp;
+}
+
+/**
+ * arx_query_qp - attributes of a queue pair
+ * @ibqp: the QP
+ * @attr: filled
+ * @mask: enum ibv_qp_attr_mask: what is asked for
+ * @init_attr: filled
+ *
+ * Return: 0 or errno value.
+ */
+int arx_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init_attr)
+{
+	struct ibv_query_qp cmd;
+
+	return ibv_cmd_query_qp(ibqp, attr, mask, init_attr, &cmd,
+				sizeof(cmd));
+}
+
+/* The kernel has emptied the queues and published where it goes on. */
+static void arx_qp_reset(struct arx_qp *qp)
+{
+	struct arx_sq *sq = &qp->sq;
+	struct arx_rq *rq = &qp->rq;
+
+	arx_qp_forget(qp, false);
+
+	if (sq->ring.count) {
+		arx_lock(&sq->lock);
+		sq->head = arx_load_acquire(&sq->ring.hdr->cons);
+		sq->seen_tail = sq->head;
+		arx_store_release(&sq->tail, sq->head);
+		arx_store_release(&sq->ring.hdr->prod, sq->head);
+		arx_unlock(&sq->lock);
+	}
+
+	if (rq->ring.count) {
+		arx_lock(&rq->lock);
+		rq->head = arx_load_acquire(&rq->ring.hdr->cons);
+		rq->cons = rq->head;
+		arx_store_release(&rq->ring.hdr->prod, rq->head);
+		arx_unlock(&rq->lock);
+	}
+}
+
+/**
+ * arx_modify_qp - change the state or attributes of a queue pair
+ * @ibqp: the QP
+ * @attr: new values
+ * @mask: enum ibv_qp_attr_mask: what to change
+ *
+ * A reset empties both queues, and the completions go with them.
+ *
+ * Return: 0 or errno value.
+ */
+int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
+{
+	struct ibv_modify_qp cmd = {};
+	int err;
+
+	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
+	if (err)
+		return err;
+
+	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
+		arx_qp_reset(to_arx_qp(ibqp));
+	return 0;
+}
+
+/**
+ * arx_destroy_qp - end a queue pair
+ * @ibqp: the QP
+ *
+ * Return: 0 or errno value.
+ */
+int arx_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct arx_context *ctx = to_arx_context(ibqp->context);
+	struct arx_qp *qp = to_arx_qp(ibqp);
+	int err;
+
+	/* From here on the kernel writes no CQE of this QP. */
+	err = ibv_cmd_destroy_qp(ibqp);
+	if (err)
+		return err;
+
+	pthread_mutex_lock(&ctx->qp_mutex);
+	arx_qp_forget(qp, true);
+	pthread_mutex_unlock(&ctx->qp_mutex);
+
+	arx_rq_cleanup(&qp->rq);
+	arx_sq_cleanup(&qp->sq);
+	free(qp);
+	return 0;
+}

@@ -31,7 +31,7 @@ static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 	struct arx_comp *comp = &qp->comp;
 
 	if (arx_completer_is_rd(swqe) && swqe->npkts)
-		smp_store_release(&comp->rd_done, comp->rd_done + 1);
+		arx_publish(&comp->rd_done, comp->rd_done + 1);
 
 	if (status != IB_WC_SUCCESS || qp->sq_sig_all ||
 	    swqe->wqe.flags & IB_SEND_SIGNALED) {
@@ -50,7 +50,7 @@ static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 		arx_cq_add(qp->scq, &cqe, false);
 	}
 	arx_sendwr_release(swqe);
-	smp_store_release(&comp->done, comp->done + 1);
+	arx_publish(&comp->done, comp->done + 1);
 	arx_ring_consume(&qp->sq, comp->done);
 }
 
@@ -60,7 +60,7 @@ static void arx_completer_fail(struct arx_qp *qp, enum ib_wc_status status,
 {
 	struct arx_comp *comp = &qp->comp;
 
-	if (comp->done == smp_load_acquire(&qp->req.fetched))
+	if (comp->done == arx_published(&qp->req.fetched))
 		return;
 	arx_completer_finish(qp, arx_qp_swqe(qp, comp->done), status,
 			     vendor_err);
@@ -79,7 +79,7 @@ static bool arx_completer_retirable(const struct arx_qp *qp,
 	/* Done once, it is over, wherever a requester that went back now is. */
 	if (swqe->local && smp_load_acquire(&swqe->executed))
 		return true;
-	return (s32)(smp_load_acquire(&qp->req.sent) - comp->done) > 0;
+	return (s32)(arx_published(&qp->req.sent) - comp->done) > 0;
 }
 
 static bool arx_completer_flushing(const struct arx_qp *qp)
@@ -104,14 +104,13 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
-	while (comp->done != smp_load_acquire(&qp->req.fetched)) {
+	while (comp->done != arx_published(&qp->req.fetched)) {
 		struct arx_swqe *swqe = arx_qp_swqe(qp, comp->done);
 
 		if (arx_completer_retirable(qp, swqe)) {
 			arx_completer_report(qp, swqe);
 		} else if (arx_completer_flushing(qp) &&
-			   (s32)(smp_load_acquire(&qp->req.sent) -
-				 comp->done) > 0) {
+			   (s32)(arx_published(&qp->req.sent) - comp->done) > 0) {
 			arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 		} else {
 			break;
@@ -134,13 +133,13 @@ void arx_completer_retire(struct arx_qp *qp)
 	spin_unlock(&qp->comp.lock);
 }
 
-/* Have the requester begin again at @una; what is sent anew has its full time. */
+/* Have the requester begin again at @una; what is sent anew has its time. */
 static void arx_completer_rewind(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
 	comp->timer_una = arx_psn_add(comp->una, -1);
-	smp_store_release(&comp->rewinds, comp->rewinds + 1);
+	arx_publish(&comp->rewinds, comp->rewinds + 1);
 }
 
 /* @una moved: the peer is alive, all budgets are full again. */
@@ -148,7 +147,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 {
 	struct arx_comp *comp = &qp->comp;
 
-	smp_store_release(&comp->una, una);
+	arx_publish(&comp->una, una);
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
 	WRITE_ONCE(comp->rnr_row, 0);
@@ -175,7 +174,7 @@ static void arx_completer_gap(struct arx_qp *qp)
 static bool arx_completer_advance(struct arx_qp *qp, u32 end)
 {
 	struct arx_comp *comp = &qp->comp;
-	u32 fetched = smp_load_acquire(&qp->req.fetched);
+	u32 fetched = arx_published(&qp->req.fetched);
 	bool whole = true;
 	u32 una = comp->una;
 	u32 index;
@@ -209,7 +208,7 @@ static struct arx_swqe *arx_completer_current(struct arx_qp *qp)
 	struct arx_comp *comp = &qp->comp;
 	struct arx_swqe *swqe;
 
-	if (comp->done == smp_load_acquire(&qp->req.fetched))
+	if (comp->done == arx_published(&qp->req.fetched))
 		return NULL;
 	swqe = arx_qp_swqe(qp, comp->done);
 	if (!swqe->npkts || swqe->status != IB_WC_SUCCESS ||
@@ -410,7 +409,7 @@ static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 	s32 ahead = arx_psn_diff(run->h.psn, qp->comp.una);
 	u32 end = arx_psn_add(run->h.psn, run->npkts);
 
-	if (arx_psn_diff(end, smp_load_acquire(&qp->req.nxt)) > 0)
+	if (arx_psn_diff(end, arx_published(&qp->req.nxt)) > 0)
 		return false;
 	if (ahead >= 0)
 		return true;
@@ -505,7 +504,7 @@ static void arx_completer_expired(struct timer_list *t)
 	spin_lock(&comp->lock);
 	state = arx_qp_state(qp);
 	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
-	    comp->una == smp_load_acquire(&qp->req.nxt))
+	    comp->una == arx_published(&qp->req.nxt))
 		goto out;
 
 	/* Where nothing can be sent, sending it again is no try. */

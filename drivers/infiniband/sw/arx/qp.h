@@ -304,6 +304,20 @@ static inline struct arx_swqe *arx_qp_swqe(const struct arx_qp *qp, u32 index)
 	return qp->swqes + (size_t)(index & qp->swqe_mask) * qp->swqe_size;
 }
 
+/*
+ * For counts of one stage that others read: whoever sees the new one sees what
+ * was written before it, too.
+ */
+static inline void arx_publish(u32 *count, u32 value)
+{
+	smp_store_release(count, value);	/* pairs with arx_published() */
+}
+
+static inline u32 arx_published(const u32 *count)
+{
+	return smp_load_acquire(count);		/* pairs with arx_publish() */
+}
+
 static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)
 {
 	return READ_ONCE(qp->state);

@@ -64,8 +64,7 @@ static void arx_requester_next(struct arx_qp *qp)
 	struct arx_req *req = &qp->req;
 
 	req->offset = 0;
-	/* Pairs with the acquire in arx_completer_retirable(). */
-	smp_store_release(&req->sent, req->sent + 1);
+	arx_publish(&req->sent, req->sent + 1);
 }
 
 /* Nothing behind a WQE that failed here may be executed. */
@@ -80,8 +79,7 @@ static void arx_requester_fail(struct arx_qp *qp, struct arx_swqe *swqe,
 
 static bool arx_requester_full(const struct arx_qp *qp)
 {
-	return qp->req.fetched - smp_load_acquire(&qp->comp.done) >
-	       qp->swqe_mask;
+	return qp->req.fetched - arx_published(&qp->comp.done) > qp->swqe_mask;
 }
 
 /*
@@ -113,8 +111,7 @@ static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 	arx_sendwr_take(qp, req->fetched, swqe);
 	swqe->first_psn = req->end_psn;
 	req->end_psn = arx_psn_add(req->end_psn, swqe->npkts);
-	/* Pairs with the acquire in arx_completer_retirable(). */
-	smp_store_release(&req->fetched, req->fetched + 1);
+	arx_publish(&req->fetched, req->fetched + 1);
 	return ARX_TURN_GO;
 }
 
@@ -164,7 +161,7 @@ static void arx_requester_seek(struct arx_qp *qp)
 	}
 	req->psn = una;
 	req->unacked = 0;
-	smp_store_release(&req->sent, index);
+	arx_publish(&req->sent, index);
 	/* Local work that was stepped over may be the oldest. */
 	arx_completer_retire(qp);
 	arx_count(arx_qp_dev(qp), REWINDS);
@@ -174,8 +171,8 @@ static bool arx_requester_must_seek(const struct arx_qp *qp)
 {
 	const struct arx_req *req = &qp->req;
 
-	return smp_load_acquire(&qp->comp.rewinds) != req->rewinds ||
-	       arx_psn_diff(smp_load_acquire(&qp->comp.una), req->psn) > 0;
+	return arx_published(&qp->comp.rewinds) != req->rewinds ||
+	       arx_psn_diff(arx_published(&qp->comp.una), req->psn) > 0;
 }
 
 /*
@@ -186,7 +183,7 @@ static void arx_requester_cover(struct arx_req *req, u32 n)
 {
 	/* Not by arx_psn_diff(): @n may be half of all PSNs. */
 	if (((req->nxt - req->psn) & ARX_PSN_MASK) < n)
-		smp_store_release(&req->nxt, arx_psn_add(req->psn, n));
+		arx_publish(&req->nxt, arx_psn_add(req->psn, n));
 }
 
 /* Hand @run over; @psns is what it takes of the sequence, @bytes of the WQE. */
@@ -260,7 +257,7 @@ static void arx_requester_payload(struct arx_qp *qp, u32 index,
  */
 static u32 arx_requester_flying(const struct arx_qp *qp)
 {
-	return (qp->req.psn - smp_load_acquire(&qp->comp.una)) & ARX_PSN_MASK;
+	return (qp->req.psn - arx_published(&qp->comp.una)) & ARX_PSN_MASK;
 }
 
 /* How many PSNs the window still lets out. */
@@ -281,7 +278,7 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 {
 	const struct arx_req *req = &qp->req;
 
-	return req->rd_sent - smp_load_acquire(&qp->comp.rd_done) <
+	return req->rd_sent - arx_published(&qp->comp.rd_done) <
 	       qp->attr.max_rd_atomic && arx_requester_window(qp) &&
 	       arx_requester_flying(qp) + n <= ARX_PSN_SPAN;
 }
@@ -424,7 +421,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp, u32 *budget)
 	if (req->failed)
 		return ARX_TURN_WAIT;
 	if (swqe->wqe.flags & IB_SEND_FENCE && !req->offset &&
-	    req->rd_sent != smp_load_acquire(&qp->comp.rd_done))
+	    req->rd_sent != arx_published(&qp->comp.rd_done))
 		return ARX_TURN_WAIT;
 
 	if (swqe->local) {
@@ -453,7 +450,7 @@ static bool arx_requester_drained(struct arx_qp *qp)
 	if (qp->service == ARX_SERVICE_RC && req->psn != req->nxt)
 		return false;
 	if (!req->drained && qp->attr.en_sqd_async_notify &&
-	    smp_load_acquire(&qp->comp.done) == req->sent) {
+	    arx_published(&qp->comp.done) == req->sent) {
 		req->drained = true;
 		arx_qp_event(qp, IB_EVENT_SQ_DRAINED);
 	}
@@ -519,9 +516,9 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp)
 /* Is there anything the completer did that lets a waiting requester go on? */
 static u32 arx_requester_progress(const struct arx_qp *qp)
 {
-	return smp_load_acquire(&qp->comp.una) +
-	       smp_load_acquire(&qp->comp.done) +
-	       smp_load_acquire(&qp->comp.rewinds) + READ_ONCE(qp->comp.rnr_wait);
+	return arx_published(&qp->comp.una) +
+	       arx_published(&qp->comp.done) +
+	       arx_published(&qp->comp.rewinds) + READ_ONCE(qp->comp.rnr_wait);
 }
 
 /*

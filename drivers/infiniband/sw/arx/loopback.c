@@ -104,6 +104,6 @@ u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
 		 const struct arx_tx_batch *batch)
 {
 	if (arx_loopback_peer(qp, av, qpn))
-		return rounddown(ARX_LOOPBACK_RUN_MAX, qp->mtu);
+		return round_down(ARX_LOOPBACK_RUN_MAX, qp->mtu);
 	return arx_tx_max(batch, qp->mtu);
 }

@@ -348,10 +348,11 @@ static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx,
 }
 
 /* All packets of the run, behind those of @batch; none if one cannot be made. */
-static int arx_tx_append(struct arx_tx *tx, u32 n, struct arx_tx_batch *batch)
+static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
 	struct arx_tx_batch before = *batch;
 	struct arx_run *run = tx->run;
+	u32 n = run->npkts;
 	u32 i;
 
 	for (i = 0; i < n; i++) {
@@ -547,16 +548,15 @@ static unsigned int arx_tx_headroom(const struct arx_av *av,
 }
 
 /*
- * Can a run of @n packets leave with those of @batch? Datagrams cannot: each
- * is delivered with its own IP header.
+ * Can a run leave with the packets of @batch? Datagrams cannot: each is
+ * delivered with its own IP header.
  */
 static bool arx_tx_follows(const struct arx_tx_batch *batch,
-			   const struct arx_av *av, const struct arx_run *run,
-			   u32 n)
+			   const struct arx_av *av, const struct arx_run *run)
 {
 	return batch->av == av && run->h.service != ARX_SERVICE_UD &&
 	       run->h.psn == arx_psn_add(batch->psn, batch->n) &&
-	       batch->len + arx_tx_size(run->len, n) <= ARX_TX_BATCH_MAX;
+	       batch->len + arx_tx_size(run->len, run->npkts) <= ARX_TX_BATCH_MAX;
 }
 
 static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
@@ -592,7 +592,6 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	       struct arx_tx_batch *batch)
 {
-	u32 n = run->len ? DIV_ROUND_UP(run->len, run->mtu) : 1;
 	struct arx_tx tx = {
 		.run = run,
 		.hold = qp->service == ARX_SERVICE_RC &&
@@ -602,7 +601,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 
 	if (!arx_tx_may_send(qp))
 		return -EAGAIN;
-	if (!arx_tx_follows(batch, av, run, n)) {
+	if (!arx_tx_follows(batch, av, run)) {
 		arx_tx_flush(qp, batch);
 		err = arx_tx_begin(qp, batch, av, run->h.psn);
 		/* Two errors mean something else here. */
@@ -612,7 +611,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	}
 
 	tx.headroom = arx_tx_headroom(av, batch->dst);
-	err = arx_tx_append(&tx, n, batch);
+	err = arx_tx_append(&tx, batch);
 	/* Nothing that is worth waiting for would fit. */
 	if (batch->len + arx_tx_size(run->mtu, 1) > ARX_TX_BATCH_MAX)
 		arx_tx_flush(qp, batch);

@@ -2004,6 +2004,19 @@ static void unblock_responder(struct pair *p)
 	pair_settle(p);
 }
 
+/* The first run of the answer was out; all of it comes behind that. */
+static void expect_answered_anew(struct kunit *test, struct pair *p)
+{
+	const u32 run = ARX_TX_RUN_MAX / MTU;
+
+	unblock_responder(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + run);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 100);
+	EXPECT_SILENT(test, p, 1);
+}
+
 /*
  * A duplicate that the network made of a READ in the middle of its answer: its
  * requester will not ask for what is due behind it, so that must stay.
@@ -2011,16 +2024,10 @@ static void unblock_responder(struct pair *p)
 static void rdatomic__duplicate_on_the_way(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
-	const u32 run = ARX_TX_RUN_MAX / MTU;
 
 	half_answered(p);
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 100 * MTU);
-	unblock_responder(p);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + run);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 100);
-	EXPECT_SILENT(test, p, 1);
+	expect_answered_anew(test, p);
 }
 
 /* The same of one that was answered: the answer begun begins again behind it. */
@@ -2047,7 +2054,6 @@ static void rdatomic__duplicate_of_an_older(struct kunit *test)
 static void rdatomic__all_again(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
-	const u32 run = ARX_TX_RUN_MAX / MTU;
 	int i;
 
 	half_answered(p);
@@ -2055,12 +2061,7 @@ static void rdatomic__all_again(struct kunit *test)
 		request(p, ARX_OP_READ, WHOLE, PSN, 0, 100 * MTU);
 		request(p, ARX_OP_READ, WHOLE, PSN + 100, 0, 8);
 	}
-	unblock_responder(p);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + run);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 100);
-	EXPECT_SILENT(test, p, 1);
+	expect_answered_anew(test, p);
 }
 
 /* All that is counted comes around one day, whatever the rings' sizes. */

@@ -10,6 +10,7 @@
 
 #include "run.c"
 #include "sendwr.c"
+#include "watch.c"
 #include "requester.c"
 #include "responder.c"
 #include "rdatomic.c"
@@ -463,6 +464,13 @@ void pair_requester(struct pair *p, int side)
 	arx_requester_run(p->side[side].qp);
 	local_bh_enable();
 	pair_settle(p);
+}
+
+void pair_look(struct pair *p, int side)
+{
+	local_bh_disable();
+	arx_watch_look(&p->side[side].qp->watch.timer);
+	local_bh_enable();
 }
 
 /* A run as it might come from the wire, of the QPs' service. */

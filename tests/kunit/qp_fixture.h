@@ -107,6 +107,7 @@ void pair_expire(struct pair *p, int side);
 void pair_timeout(struct pair *p, int side);
 void pair_rnr_over(struct pair *p, int side);
 void pair_requester(struct pair *p, int side);
+void pair_look(struct pair *p, int side);
 struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			u32 psn, void *data, u32 len);
 

@@ -197,6 +197,8 @@ struct arx_qp_table {
  * @ring: CQEs
  * @lock: of all below and of polling
  * @cons: index of the next CQE to take; the ring's cons is its copy
+ * @doorbell: arx_context.doorbell
+ * @owed: a QP that has posted sends without a kick, by its QPN, or 0
  * @qps: whose send queues are retired by CQEs found here; written under
  *	arx_context.qp_mutex
  * @cur: extended polling: copy of the CQE the application looks at
@@ -208,6 +210,8 @@ struct arx_cq {
 	struct arx_ring ring;
 	struct arx_lock lock;
 	uint32_t cons;
+	int doorbell;
+	_Atomic(uint32_t) owed;
 	_Atomic(struct arx_qp_table *) qps;
 	struct arx_cqe cur;
 	uint64_t wallclock;
@@ -382,6 +386,7 @@ int arx_destroy_qp(struct ibv_qp *ibqp);
 
 /* post.c: work requests; the kernel is entered for a kick only */
 uint32_t arx_send_ops(enum ibv_qp_type type);
+int arx_kick(int doorbell, uint32_t qpn);
 int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad);
 int arx_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *ibmw,
@@ -392,7 +397,7 @@ int arx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad);
 int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops);
 
-/* poll.c: completions; never a system call */
+/* poll.c: completions; a system call only for a kick that is owed */
 int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc);
 int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 int arx_set_poll_ops(struct arx_cq *cq, uint64_t wc_flags);

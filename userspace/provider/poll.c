@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Completions. Nothing here enters the kernel.
+ * Completions. Nothing here enters the kernel, but to kick for sends that were
+ * posted without when the application has run out of completions.
  *
  * A CQE of a send retires the WQEs up to it. Its slot in the CQ is given back
  * before the slots in the SQ are: otherwise another thread's next request
@@ -199,6 +200,20 @@ static inline void arx_retire(struct arx_qp *qp, uint32_t sq_index)
 	arx_store_release(&qp->sq.tail, sq_index);
 }
 
+/*
+ * The application has no completions left: kick for what it posted without. If
+ * it did, there may be completions now.
+ */
+static inline bool arx_cq_settle(struct arx_cq *cq)
+{
+	uint32_t qpn;
+
+	if (likely(!atomic_load_explicit(&cq->owed, memory_order_relaxed)))
+		return false;
+	qpn = atomic_exchange(&cq->owed, 0);
+	return qpn && !arx_kick(cq->doorbell, qpn);
+}
+
 /**
  * arx_cq_clean - drop the CQEs of a QP
  * @cq: the CQ
@@ -250,6 +265,7 @@ int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 							memory_order_seq_cst,
 							memory_order_relaxed));
 	arx_full_barrier();					/* F */
+	arx_cq_settle(cq);
 	return 0;
 }
 
@@ -274,17 +290,8 @@ static inline bool arx_cqe_to_wc(const struct arx_cqe *cqe, struct ibv_wc *wc)
 	return arx_cqe_real(cqe);
 }
 
-/**
- * arx_poll_cq - take completions
- * @ibcq: the CQ
- * @n: how many at most
- * @wc: room for @n
- *
- * Return: how many were taken; -EIO if none is left and the device is gone.
- */
-int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+static int arx_take_some(struct arx_cq *cq, int n, struct ibv_wc *wc)
 {
-	struct arx_cq *cq = to_arx_cq(ibcq);
 	const struct arx_cqe *cqe;
 	struct arx_qp *qp = NULL;
 	uint32_t sq_index = 0;
@@ -321,6 +328,24 @@ int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	}
 	arx_unlock(&cq->lock);
 	return i;
+}
+
+/**
+ * arx_poll_cq - take completions
+ * @ibcq: the CQ
+ * @n: how many at most
+ * @wc: room for @n
+ *
+ * Return: how many were taken; -EIO if none is left and the device is gone.
+ */
+int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
+{
+	struct arx_cq *cq = to_arx_cq(ibcq);
+	int taken = arx_take_some(cq, n, wc);
+
+	if (!taken && arx_cq_settle(cq))
+		taken = arx_take_some(cq, n, wc);
+	return taken;
 }
 
 /* ------------------------------------------------------------------------ */
@@ -363,16 +388,25 @@ static inline int arx_start(struct arx_cq *cq, struct ibv_poll_cq_attr *attr)
 	return arx_take(cq);
 }
 
-static int arx_start_poll(struct ibv_cq_ex *ibcqx,
-			  struct ibv_poll_cq_attr *attr)
+static int arx_start_locked(struct arx_cq *cq, struct ibv_poll_cq_attr *attr)
 {
-	struct arx_cq *cq = to_arx_cq_ex(ibcqx);
 	int err;
 
 	pthread_spin_lock(&cq->lock.spin);
 	err = arx_start(cq, attr);
 	if (err)
 		pthread_spin_unlock(&cq->lock.spin);
+	return err;
+}
+
+static int arx_start_poll(struct ibv_cq_ex *ibcqx,
+			  struct ibv_poll_cq_attr *attr)
+{
+	struct arx_cq *cq = to_arx_cq_ex(ibcqx);
+	int err = arx_start_locked(cq, attr);
+
+	if (err == ENOENT && arx_cq_settle(cq))
+		err = arx_start_locked(cq, attr);
 	return err;
 }
 
@@ -384,7 +418,12 @@ static void arx_end_poll(struct ibv_cq_ex *ibcqx)
 static int arx_start_poll_single(struct ibv_cq_ex *ibcqx,
 				 struct ibv_poll_cq_attr *attr)
 {
-	return arx_start(to_arx_cq_ex(ibcqx), attr);
+	struct arx_cq *cq = to_arx_cq_ex(ibcqx);
+	int err = arx_start(cq, attr);
+
+	if (err == ENOENT && arx_cq_settle(cq))
+		err = arx_start(cq, attr);
+	return err;
 }
 
 static void arx_end_poll_single(struct ibv_cq_ex *ibcqx)

@@ -66,13 +66,37 @@ uint32_t arx_send_ops(enum ibv_qp_type type)
 /* ------------------------------------------------------------------------ */
 /* Send */
 
-/* It fails if the device is gone, or if this QP is as the first step of that. */
-static int arx_kick(const struct arx_qp *qp)
+/**
+ * arx_kick - have the kernel look at a QP's rings now
+ * @doorbell: arx_context.doorbell
+ * @qpn: the QP
+ *
+ * Return: 0, or EIO if the device is gone, or the QP, as the first step of that.
+ */
+int arx_kick(int doorbell, uint32_t qpn)
 {
-	if (likely(!ioctl(qp->doorbell, ARX_IOCTL_KICK,
-			  (unsigned long)qp->vqp.qp.qp_num)))
+	if (likely(!ioctl(doorbell, ARX_IOCTL_KICK, (unsigned long)qpn)))
 		return 0;
 	return EIO;
+}
+
+/*
+ * The kernel will look before long. If the application runs out of completions
+ * first, it waits for what it has posted: then arx_cq_settle() kicks. A CQ
+ * remembers one QP for that; one that was before it is kicked now.
+ */
+static void arx_owe_kick(const struct arx_qp *qp)
+{
+	struct arx_cq *cq = to_arx_cq(qp->vqp.qp.send_cq);
+	uint32_t qpn = qp->vqp.qp.qp_num;
+	uint32_t before;
+
+	/* Who takes it from there later kicks later than we have posted. */
+	if (atomic_load_explicit(&cq->owed, memory_order_relaxed) == qpn)
+		return;
+	before = atomic_exchange(&cq->owed, qpn);
+	if (before && before != qpn)
+		arx_kick(qp->doorbell, before);
 }
 
 /*
@@ -85,10 +109,12 @@ static inline int arx_sq_notify(const struct arx_qp *qp)
 
 	if (arx_load_relaxed(flags) & ARX_RING_NO_KICK) {
 		arx_full_barrier();
-		if (likely(arx_load_relaxed(flags) & ARX_RING_NO_KICK))
+		if (likely(arx_load_relaxed(flags) & ARX_RING_NO_KICK)) {
+			arx_owe_kick(qp);
 			return 0;
+		}
 	}
-	return arx_kick(qp);
+	return arx_kick(qp->doorbell, qp->vqp.qp.qp_num);
 }
 
 static inline void arx_sq_publish(struct arx_sq *sq, uint32_t head)
@@ -700,7 +726,7 @@ int arx_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		     ARX_RING_KICK_RECV)))
 		return err;
 
-	kick_err = arx_kick(qp);
+	kick_err = arx_kick(qp->doorbell, ibqp->qp_num);
 	if (unlikely(kick_err)) {
 		*bad = first;
 		err = kick_err;

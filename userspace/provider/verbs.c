@@ -524,6 +524,7 @@ static struct arx_cq *arx_new_cq(struct ibv_context *ibctx,
 		goto err_destroy;
 
 	arx_lock_init(&cq->lock, shared);
+	cq->doorbell = to_arx_context(ibctx)->doorbell;
 	return cq;
 
 err_destroy:

@@ -64,6 +64,7 @@ static void cq_init(struct arx_cq *cq, uint32_t count)
 	memset(cq, 0, sizeof(*cq));
 	ring_init(&cq->ring, count, sizeof(struct arx_cqe));
 	arx_lock_init(&cq->lock, true);
+	cq->doorbell = 77;
 	cq->cons = WRAP;
 	cq->ring.hdr->cons = WRAP;
 	cq->ring.hdr->prod = WRAP;
@@ -213,12 +214,17 @@ static void post_send__list_is_one_kick(void)
 	complete(&cq, QPN, 12, true, WRAP + 4);
 	CHECK(arx_post_send(&qp->vqp.qp, &wr[2], &bad) == ENOMEM);
 	CHECK(arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}) == 1);
-	CHECK(!arx_post_send(&qp->vqp.qp, wr, &bad));
+	CHECK(!arx_post_send(&qp->vqp.qp, wr, &bad) && kicks == 1);
+
+	/* nothing left to poll: now the kick that was owed, once */
+	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}) && kicks == 2 &&
+	      kick_qpn == QPN);
+	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}) && kicks == 2);
 
 	/* the one that fails ends the list, the others go */
 	qp->sq.ring.hdr->flags = 0;
 	CHECK(arx_post_send(&qp->vqp.qp, wr, &bad) == ENOMEM && bad == &wr[1]);
-	CHECK(kicks == 2 && qp->sq.ring.hdr->prod == (uint32_t)WRAP + 8);
+	CHECK(kicks == 3 && qp->sq.ring.hdr->prod == (uint32_t)WRAP + 8);
 
 	/* the device is gone */
 	complete(&cq, QPN, 12, true, WRAP + 8);

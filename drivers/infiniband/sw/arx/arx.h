@@ -44,6 +44,7 @@ enum {
  * @srqs: shared receive queues by number
  * @gsi: QP1, or NULL
  * @port_active: the port carries traffic; written by netdev events only
+ * @doorbell_usecs: device attribute, see watch.c
  * @stats: per-CPU counters
  * @gids: the core is to look at the netdev's addresses again, and to forget
  *	what it has if that is stale; see gids.c
@@ -60,6 +61,7 @@ struct arx_dev {
 	struct arx_ids srqs;
 	struct arx_qp __rcu *gsi;
 	bool port_active;
+	u32 doorbell_usecs;
 	struct arx_stats __percpu *stats;
 	struct {
 		struct work_struct work;

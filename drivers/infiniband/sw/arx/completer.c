@@ -47,6 +47,7 @@ static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 			.vlan_id = 0xffff,
 		};
 
+		arx_publish(&comp->told, comp->done + 1);
 		arx_cq_add(qp->scq, &cqe, false);
 	}
 	arx_sendwr_release(swqe);

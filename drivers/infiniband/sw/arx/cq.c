@@ -77,6 +77,29 @@ static void arx_cq_write(struct arx_cq *cq, const struct arx_cqe *cqe)
 	arx_ring_produce(&cq->ring, ++cq->prod);
 }
 
+/* What the consumer has taken. A user's word: bounded by the caller. */
+static u32 arx_cq_consumed(const struct arx_cq *cq)
+{
+	return smp_load_acquire(&cq->ring.hdr->cons);	/* B */
+}
+
+/**
+ * arx_cq_waiting - completions that an application has not taken yet
+ * @cq: any
+ *
+ * Context: bottom halves off; the caller's QP keeps @cq.
+ * Return: how many, or any number if the application lies.
+ */
+u32 arx_cq_waiting(struct arx_cq *cq)
+{
+	u32 waiting;
+
+	spin_lock(&cq->lock);
+	waiting = cq->prod - arx_cq_consumed(cq);
+	spin_unlock(&cq->lock);
+	return waiting;
+}
+
 /**
  * arx_cq_add - complete a work request
  * @cq: where to
@@ -163,12 +186,6 @@ int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	cancel_work_sync(&cq->notify);
 	arx_ring_destroy(&cq->ring);
 	return 0;
-}
-
-/* What the consumer has taken. A user's word: bounded by the caller. */
-static u32 arx_cq_consumed(const struct arx_cq *cq)
-{
-	return smp_load_acquire(&cq->ring.hdr->cons);	/* B */
 }
 
 /*

@@ -35,6 +35,7 @@ static inline struct arx_cq *to_arx_cq(struct ib_cq *ib)
 	return container_of(ib, struct arx_cq, ib);
 }
 
+u32 arx_cq_waiting(struct arx_cq *cq);
 void arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited);
 
 /* verbs */

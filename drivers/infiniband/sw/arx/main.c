@@ -31,6 +31,7 @@
 #include "qp.h"
 #include "recvq.h"
 #include "uctx.h"
+#include "watch.h"
 
 MODULE_AUTHOR("The arx developers");
 MODULE_DESCRIPTION("RDMA over any Ethernet device (RoCEv2)");
@@ -234,6 +235,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)ARX_DRIVER_ID,
 	.uverbs_abi_ver = ARX_ABI_VERSION,
+	.device_group = &arx_watch_group,
 
 	.post_send = arx_post_send,
 	.post_recv = arx_post_recv,
@@ -334,6 +336,7 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 	arx_ids_init(&dev->ahs, ARX_ID_BITS);
 	arx_ids_init(&dev->srqs, ARX_ID_BITS);
 	arx_mcast_init(dev);
+	arx_watch_init_dev(dev);
 }
 
 /* The netdev's sockets and state; fails if it is on its way out. */

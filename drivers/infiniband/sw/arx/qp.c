@@ -7,6 +7,7 @@
 #include "sendwr.h"
 #include "tx.h"
 #include "uctx.h"
+#include "watch.h"
 
 /*
  * Copies of send WQEs that a QP has room for in the beginning. Most QPs of many
@@ -270,6 +271,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
 	spin_lock_init(&qp->req.lock);
 	spin_lock_init(&qp->resp.lock);
 	arx_completer_init(qp);
+	arx_watch_init(qp);
 	INIT_WORK(&qp->work, arx_qp_work);
 	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
@@ -366,6 +368,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	struct arx_resp *resp = &qp->resp;
 	struct arx_comp *comp = &qp->comp;
 
+	arx_watch_stop(qp);
 	arx_qp_drop_sends(qp);
 	req->fetched = READ_ONCE(qp->sq.hdr->prod);
 	req->sent = req->fetched;
@@ -376,6 +379,8 @@ static void arx_qp_reset(struct arx_qp *qp)
 	req->failed = false;
 	req->drained = false;
 	comp->done = req->fetched;
+	comp->told = req->fetched;
+	qp->watch.seen = req->fetched;
 	comp->rd_done = 0;
 	comp->rnr_wait = false;
 	comp->rnr_row = 0;
@@ -683,6 +688,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_tx_forget(qp);
 	synchronize_rcu_expedited();
 	arx_completer_stop(qp);
+	arx_watch_cancel(qp);
 	cancel_work_sync(&qp->work);
 
 	arx_tx_cleanup(qp);

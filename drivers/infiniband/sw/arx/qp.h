@@ -52,10 +52,16 @@ struct arx_swqe {
 	struct arx_sge sge[];
 };
 
+/* Bits of arx_req.pending. */
+enum arx_req_pending {
+	ARX_REQ_RUN,		/* run the requester */
+	ARX_REQ_LOOK,		/* the watch's timer has fired */
+};
+
 /**
  * struct arx_req - the requester: SQ to runs
  * @lock: whoever holds it runs the requester for everybody
- * @pending: somebody wants a run; looked at again after the lock is dropped
+ * @pending: what others want; looked at again after the lock is dropped
  * @fetched: SQ index behind the last WQE copied; published
  * @sent: SQ index of the WQE to send next; published: all before it have been
  *	handed over, executed or given a status
@@ -89,6 +95,20 @@ struct arx_req {
 	bool blocked;
 	bool failed;
 	bool drained;
+};
+
+/**
+ * struct arx_watch - looking at the send ring unasked; all under req.lock
+ * @timer: the next look
+ * @on: ARX_RING_NO_KICK is set
+ * @vain: looks in a row that found nothing
+ * @seen: req.fetched at the last look
+ */
+struct arx_watch {
+	struct hrtimer timer;
+	bool on;
+	u8 vain;
+	u32 seen;
 };
 
 /**
@@ -190,6 +210,7 @@ struct arx_resp {
  * @lock: serialises all of it
  * @una: oldest PSN not acknowledged; published
  * @done: SQ index of the oldest WQE not completed; published
+ * @told: SQ index behind the last WQE that a completion told of; published
  * @rd_done: READs and atomics completed; published
  * @rewinds: times the requester must go back to @una; published
  * @rnr_wait: the requester must wait for @rnr; published
@@ -206,6 +227,7 @@ struct arx_comp {
 	spinlock_t lock;	/* of all */
 	u32 una;
 	u32 done;
+	u32 told;
 	u32 rd_done;
 	u32 rewinds;
 	bool rnr_wait;
@@ -244,6 +266,7 @@ struct arx_comp {
  * @post_lock: kernel consumers' posting of sends
  * @rq: own receive queue, unless @srq
  * @req: requester
+ * @watch: of @sq
  * @resp: responder
  * @comp: completer
  * @work: runs requester and responder from softirq context
@@ -274,6 +297,7 @@ struct arx_qp {
 	spinlock_t post_lock;	/* of sq_prod */
 	struct arx_recvq rq;
 	struct arx_req req;
+	struct arx_watch watch;
 	struct arx_resp resp;
 	struct arx_comp comp;
 	struct work_struct work;

@@ -10,6 +10,7 @@
 #include "net.h"
 #include "qp.h"
 #include "sendwr.h"
+#include "watch.h"
 
 /*
  * PSNs in flight. Without congestion control this is what bounds a burst into
@@ -567,7 +568,7 @@ void arx_requester_run(struct arx_qp *qp)
 	struct arx_req *req = &qp->req;
 	u32 turns = ARX_TURNS;
 
-	set_bit(0, &req->pending);
+	set_bit(ARX_REQ_RUN, &req->pending);
 	do {
 		if (!turns--) {
 			arx_qp_schedule(qp);
@@ -576,12 +577,14 @@ void arx_requester_run(struct arx_qp *qp)
 		smp_mb__after_atomic();	/* the wish before the lock */
 		if (!spin_trylock(&req->lock))
 			return;
-		clear_bit(0, &req->pending);
+		clear_bit(ARX_REQ_RUN, &req->pending);
 		smp_mb__after_atomic();	/* the wish before what it is about */
 		rcu_read_lock();
 		arx_requester_locked(qp);
+		if (!arx_watch_update(qp))
+			set_bit(ARX_REQ_RUN, &req->pending);
 		rcu_read_unlock();
 		spin_unlock(&req->lock);
 		smp_mb();		/* the lock before the wish */
-	} while (test_bit(0, &req->pending));
+	} while (test_bit(ARX_REQ_RUN, &req->pending));
 }

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Doorbell moderation. Who has many requests outstanding need not ring for
+ * each: a timer looks at the send ring then (ARX_RING_NO_KICK), and libarx
+ * rings when the application finds nothing to poll, which is when it waits for
+ * what it has posted. What gathers meanwhile is sent together.
+ */
+
+#include <linux/hrtimer.h>
+#include <linux/sysfs.h>
+
+#include "compat.h"
+#include "qp.h"
+#include "watch.h"
+
+/*
+ * So many requests outstanding, and posted since the last time this paid, show
+ * that an application does not wait for each.
+ */
+#define ARX_WATCH_DEPTH		8
+
+/* Looks that find nothing, one after the other, until looking ends. */
+#define ARX_WATCH_VAIN		3
+
+/*
+ * A system call is nothing beside the work for a longer message, which is done
+ * best at once, while what it is about is in the cache.
+ */
+#define ARX_WATCH_LENGTH	8192
+
+/* Device attribute doorbell_usecs: how long a request may lie unseen; 0: off. */
+#define ARX_WATCH_USECS		50
+#define ARX_WATCH_USECS_MAX	1000000
+
+static enum hrtimer_restart arx_watch_look(struct hrtimer *timer)
+{
+	struct arx_qp *qp = container_of(timer, struct arx_qp, watch.timer);
+
+	arx_count(arx_qp_dev(qp), LOOKS);
+	set_bit(ARX_REQ_LOOK, &qp->req.pending);
+	arx_requester_run(qp);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * arx_watch_init - before anything else is done with a QP's send ring
+ * @qp: being made
+ */
+void arx_watch_init(struct arx_qp *qp)
+{
+	hrtimer_setup(&qp->watch.timer, arx_watch_look, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/* Of the last WQE. Under req.lock its copy is still what it was. */
+static bool arx_watch_short(const struct arx_qp *qp)
+{
+	return arx_qp_swqe(qp, qp->req.fetched - 1)->length < ARX_WATCH_LENGTH;
+}
+
+/*
+ * Worth it only for a stream: a request that is waited for is kicked for. What
+ * is outstanding is what no completion has told of, and completions that were
+ * not polled.
+ */
+static bool arx_watch_pays(struct arx_qp *qp)
+{
+	const struct arx_req *req = &qp->req;
+
+	return qp->ib.uobject && arx_qp_state(qp) == IB_QPS_RTS &&
+	       req->fetched - qp->watch.seen >= ARX_WATCH_DEPTH &&
+	       arx_watch_short(qp) &&
+	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) &&
+	       req->fetched - arx_published(&qp->comp.told) +
+	       arx_cq_waiting(qp->scq) >= ARX_WATCH_DEPTH;
+}
+
+static void arx_watch_start(struct arx_qp *qp)
+{
+	u64 usecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs);
+
+	qp->watch.seen = qp->req.fetched;
+	hrtimer_start(&qp->watch.timer, ns_to_ktime(usecs * NSEC_PER_USEC),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/*
+ * A look may come at once after a long turn, and its packets' way up on this
+ * host, in which the application could not run: one in vain says nothing.
+ */
+static bool arx_watch_goes_on(struct arx_qp *qp)
+{
+	u32 new = qp->req.fetched - qp->watch.seen;
+
+	if (new)
+		qp->watch.vain = 0;
+	else
+		qp->watch.vain++;
+	return new != 1 && qp->watch.vain < ARX_WATCH_VAIN &&
+	       arx_watch_short(qp);
+}
+
+/**
+ * arx_watch_stop - from now on a QP's application must kick
+ * @qp: any QP
+ *
+ * Context: req.lock held.
+ */
+void arx_watch_stop(struct arx_qp *qp)
+{
+	if (!qp->watch.on)
+		return;
+	qp->watch.on = false;
+	qp->watch.seen = qp->req.fetched;
+	WRITE_ONCE(qp->sq.hdr->flags, 0);
+}
+
+/**
+ * arx_watch_update - behind a turn: shall the ring be looked at again unasked?
+ * @qp: any QP
+ *
+ * It is as long as looks find several short requests. What is posted while looking ends
+ * was either posted before the flag was cleared, and found here; or the
+ * application sees the flag clear, and kicks: it publishes, then reads the
+ * flag; here the flag is cleared, then what it published is read.
+ *
+ * Context: req.lock held.
+ * Return: false if the ring holds something that nobody will tell of.
+ */
+bool arx_watch_update(struct arx_qp *qp)
+{
+	bool look = test_bit(ARX_REQ_LOOK, &qp->req.pending);
+
+	if (look)
+		clear_bit(ARX_REQ_LOOK, &qp->req.pending);
+	if (!qp->watch.on) {
+		if (!arx_watch_pays(qp))
+			return true;
+		qp->watch.on = true;
+		qp->watch.vain = 0;
+		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
+		arx_watch_start(qp);
+		return true;
+	}
+	if (!look)
+		return true;
+	if (arx_watch_goes_on(qp)) {
+		arx_watch_start(qp);
+		return true;
+	}
+	arx_watch_stop(qp);
+	smp_mb();	/* flags before prod; pairs with the post in libarx */
+	return !arx_ring_pending(&qp->sq, qp->req.fetched);
+}
+
+/**
+ * arx_watch_cancel - no timer of a QP will fire
+ * @qp: about to be destroyed, in the reset state for a grace period
+ *
+ * Context: may sleep.
+ */
+void arx_watch_cancel(struct arx_qp *qp)
+{
+	hrtimer_cancel(&qp->watch.timer);
+}
+
+static ssize_t doorbell_usecs_show(struct device *device,
+				   struct device_attribute *attr, char *buf)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(dev->doorbell_usecs));
+}
+
+static ssize_t doorbell_usecs_store(struct device *device,
+				    struct device_attribute *attr,
+				    const char *buf, size_t len)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+	unsigned int usecs;
+	int err = kstrtouint(buf, 0, &usecs);
+
+	if (err)
+		return err;
+	if (usecs > ARX_WATCH_USECS_MAX)
+		return -ERANGE;
+	WRITE_ONCE(dev->doorbell_usecs, usecs);
+	return len;
+}
+
+static DEVICE_ATTR_RW(doorbell_usecs);
+
+static struct attribute *arx_watch_attrs[] = {
+	&dev_attr_doorbell_usecs.attr,
+	NULL
+};
+
+const struct attribute_group arx_watch_group = {
+	.attrs = arx_watch_attrs,
+};
+
+/**
+ * arx_watch_init_dev - give the attribute its default
+ * @dev: being made
+ */
+void arx_watch_init_dev(struct arx_dev *dev)
+{
+	dev->doorbell_usecs = ARX_WATCH_USECS;
+}

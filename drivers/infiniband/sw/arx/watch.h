@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Looking at a send ring without being told. */
+#ifndef ARX_WATCH_H
+#define ARX_WATCH_H
+
+#include <linux/sysfs.h>
+
+struct arx_dev;
+struct arx_qp;
+
+extern const struct attribute_group arx_watch_group;
+
+void arx_watch_init_dev(struct arx_dev *dev);
+void arx_watch_init(struct arx_qp *qp);
+bool arx_watch_update(struct arx_qp *qp);
+void arx_watch_stop(struct arx_qp *qp);
+void arx_watch_cancel(struct arx_qp *qp);
+
+#endif /* ARX_WATCH_H */

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* watch.c: when the kernel looks at a send ring without being told. */
+
+#include "qp_fixture.h"
+#include "watch.h"
+
+#define FOREVER	1000000		/* microseconds: the timer fires in no test */
+
+static struct arx_qp *watched_qp(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+
+	p->dev.doorbell_usecs = FOREVER;
+	pair_connect(test, p, IB_QPT_RC);
+	qp = p->side[0].qp;
+	qp->ib.uobject = (void *)p;	/* only looked at for being there */
+	return qp;
+}
+
+/* As an application does, without a kick. */
+static void post(struct kunit *test, u32 n, int flags, u32 len)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp = p->side[0].qp;
+	u32 prod = READ_ONCE(qp->sq.hdr->prod);
+	u32 end = prod + n;
+
+	for (; prod != end; prod++) {
+		struct arx_send_wqe *wqe = arx_ring_entry(&qp->sq, prod);
+		struct arx_sge *sge = (struct arx_sge *)(wqe + 1);
+
+		memset(wqe, 0, sizeof(*wqe));
+		wqe->num_sge = 1;
+		wqe->opcode = IB_WR_RDMA_WRITE;
+		wqe->flags = flags;
+		wqe->rdma.remote_addr = IOVA;
+		wqe->rdma.rkey = p->side[1].mr.key;
+		sge->addr = (uintptr_t)p->side[0].buf;
+		sge->length = len;
+		sge->lkey = p->dma->lkey;
+	}
+	arx_ring_produce(&qp->sq, end);
+}
+
+static void post_and_kick(struct kunit *test, u32 n, int flags, u32 len)
+{
+	while (n--) {
+		post(test, 1, flags, len);
+		pair_requester(test->priv, 0);
+	}
+}
+
+static void poll_all(struct pair *p)
+{
+	struct arx_cq *cq = &p->side[0].scq;
+
+	arx_ring_consume(&cq->ring, cq->prod);
+}
+
+#define EXPECT_FLAGS(test, qp, f) \
+	KUNIT_EXPECT_EQ(test, READ_ONCE((qp)->sq.hdr->flags), f)
+
+static void watch__begins(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 7, 0, 8);
+	EXPECT_FLAGS(test, qp, 0);
+	post_and_kick(test, 1, 0, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+}
+
+/* Completions that were not polled count like what none has told of. */
+static void watch__begins_with_completions(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 8, IB_SEND_SIGNALED, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+}
+
+static void watch__not_for_one_at_a_time(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		post_and_kick(test, 1, IB_SEND_SIGNALED, 8);
+		poll_all(test->priv);
+		EXPECT_FLAGS(test, qp, 0);
+	}
+}
+
+static void watch__not_for_long_messages(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 12, 0, 8192);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+static void watch__not_for_kernel_consumers(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	qp->ib.uobject = NULL;
+	post_and_kick(test, 12, 0, 8);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+static void watch__turned_off(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	((struct pair *)test->priv)->dev.doorbell_usecs = 0;
+	post_and_kick(test, 12, 0, 8);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+static void watch__looks(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 8, 0, 8);
+	post(test, 3, 0, 8);
+	KUNIT_EXPECT_EQ(test, qp->req.fetched, 8);
+	pair_look(test->priv, 0);
+	KUNIT_EXPECT_EQ(test, qp->req.fetched, 11);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+
+	pair_look(test->priv, 0);
+	pair_look(test->priv, 0);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+	post(test, 2, 0, 8);
+	pair_look(test->priv, 0);
+	KUNIT_EXPECT_EQ(test, qp->req.fetched, 13);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+}
+
+static void watch__ends_in_vain(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	int i;
+
+	post_and_kick(test, 8, 0, 8);
+	for (i = 0; i < 3; i++) {
+		EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+		pair_look(test->priv, 0);
+		if (!i)
+			KUNIT_EXPECT_EQ(test, qp->watch.vain, 1);
+	}
+	EXPECT_FLAGS(test, qp, 0);
+
+	/* It takes a new stream to begin again. */
+	post_and_kick(test, 7, 0, 8);
+	EXPECT_FLAGS(test, qp, 0);
+	post_and_kick(test, 1, 0, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+}
+
+/* One in all that time is no stream, and waited for the timer in vain. */
+static void watch__ends_with_one(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 8, 0, 8);
+	pair_look(test->priv, 0);
+	post(test, 1, 0, 8);
+	pair_look(test->priv, 0);
+	KUNIT_EXPECT_EQ(test, qp->req.fetched, 9);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+/* Posted behind the last look, before the flag was clear: nobody kicks. */
+static void watch__posted_while_it_ends(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 8, 0, 8);
+	pair_look(test->priv, 0);
+	pair_look(test->priv, 0);
+
+	local_bh_disable();
+	spin_lock(&qp->req.lock);
+	post(test, 1, 0, 8);
+	set_bit(ARX_REQ_LOOK, &qp->req.pending);
+	KUNIT_EXPECT_FALSE(test, arx_watch_update(qp));
+	spin_unlock(&qp->req.lock);
+	local_bh_enable();
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+static void watch__ends_with_the_connection(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	struct pair *p = test->priv;
+
+	post_and_kick(test, 8, 0, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE), 0);
+	EXPECT_FLAGS(test, qp, 0);
+	pair_look(p, 0);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+/* In the error state what is posted without a kick is flushed all the same. */
+static void watch__flushes(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	struct pair *p = test->priv;
+
+	post_and_kick(test, 8, 0, 8);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_ERR, IB_QP_STATE), 0);
+	pair_settle(p);
+	post(test, 2, 0, 8);
+	pair_look(p, 0);
+	KUNIT_EXPECT_EQ(test, qp->comp.done, 10);
+}
+
+static int watch_init(struct kunit *test)
+{
+	test->priv = pair_new(test);
+	return 0;
+}
+
+static void watch_exit(struct kunit *test)
+{
+	if (test->priv)
+		pair_free(test->priv);
+}
+
+static struct kunit_case watch_cases[] = {
+	KUNIT_CASE(watch__begins),
+	KUNIT_CASE(watch__begins_with_completions),
+	KUNIT_CASE(watch__not_for_one_at_a_time),
+	KUNIT_CASE(watch__not_for_long_messages),
+	KUNIT_CASE(watch__not_for_kernel_consumers),
+	KUNIT_CASE(watch__turned_off),
+	KUNIT_CASE(watch__looks),
+	KUNIT_CASE(watch__ends_in_vain),
+	KUNIT_CASE(watch__ends_with_one),
+	KUNIT_CASE(watch__posted_while_it_ends),
+	KUNIT_CASE(watch__ends_with_the_connection),
+	KUNIT_CASE(watch__flushes),
+	{}
+};
+
+static struct kunit_suite watch_suite = {
+	.name = "arx_watch",
+	.init = watch_init,
+	.exit = watch_exit,
+	.test_cases = watch_cases,
+};
+
+kunit_test_suite(watch_suite);

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What an application sees of the doorbell's moderation. Two connected QPs in
+ * one process; the first writes to memory that the second names.
+ *
+ *	doorbell stream DEVICE COUNT	COUNT writes of 8 bytes, 16 outstanding
+ *	doorbell single DEVICE COUNT	COUNT writes, each waited for by its completion
+ *	doorbell events DEVICE COUNT	as stream, but asleep between completions
+ *	doorbell races DEVICE SECONDS	writes that nobody kicks for, at any moment
+ */
+#define _GNU_SOURCE		/* for CPU sets */
+#include <infiniband/verbs.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DEPTH	128
+#define WINDOW	16
+
+static struct ibv_context *context;
+static struct ibv_comp_channel *channel;
+static struct ibv_cq *cq;
+static struct ibv_mr *mr;
+static struct ibv_qp *qp;
+static union ibv_gid gid;
+static int gid_index;
+static _Atomic(uint64_t) words[DEPTH + 1];	/* [0] is written to */
+
+static void check(int good, const char *what)
+{
+	if (good)
+		return;
+	perror(what);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void open_device(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_gid_entry entries[32];
+	ssize_t n;
+	int i;
+
+	for (i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			context = ibv_open_device(list[i]);
+	check(context != NULL, name);
+	n = ibv_query_gid_table(context, entries, 32, 0);
+	check(n > 0, "GIDs");
+	gid = entries[n - 1].gid;
+	gid_index = entries[n - 1].gid_index;
+}
+
+static struct ibv_qp *make_qp(struct ibv_pd *pd)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = DEPTH, .max_send_sge = 1 },
+	};
+	struct ibv_qp *made = ibv_create_qp(pd, &attr);
+
+	check(made != NULL, "ibv_create_qp");
+	return made;
+}
+
+static void connect_qp(struct ibv_qp *from, struct ibv_qp *to)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024, .dest_qp_num = to->qp_num, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+		.ah_attr = { .port_num = 1, .is_global = 1, .grh = { .dgid = gid, .sgid_index = gid_index, .hop_limit = 64 } },
+	};
+
+	check(!ibv_modify_qp(from, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	attr.qp_state = IBV_QPS_RTR;
+	check(!ibv_modify_qp(from, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	check(!ibv_modify_qp(from, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+}
+
+static void make_objects(const char *name)
+{
+	struct ibv_qp *peer;
+	struct ibv_pd *pd;
+
+	open_device(name);
+	pd = ibv_alloc_pd(context);
+	check(pd != NULL, "ibv_alloc_pd");
+	mr = ibv_reg_mr(pd, words, sizeof(words), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	check(mr != NULL, "ibv_reg_mr");
+	channel = ibv_create_comp_channel(context);
+	check(channel != NULL, "ibv_create_comp_channel");
+	cq = ibv_create_cq(context, 2 * DEPTH, NULL, channel, 0);
+	check(cq != NULL, "ibv_create_cq");
+	qp = make_qp(pd);
+	peer = make_qp(pd);
+	connect_qp(qp, peer);
+	connect_qp(peer, qp);
+}
+
+/* Have words[0] become @value. */
+static void post(uint64_t value, unsigned int flags)
+{
+	_Atomic(uint64_t) *from = &words[1 + value % DEPTH];
+	struct ibv_sge sge = { .addr = (uintptr_t)from, .length = 8, .lkey = mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = value, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = flags,
+		.wr.rdma = { .remote_addr = (uintptr_t)words, .rkey = mr->rkey },
+	}, *bad;
+
+	*from = value;
+	check(!ibv_post_send(qp, &wr, &bad), "ibv_post_send");
+}
+
+static int take(uint64_t expected)
+{
+	struct ibv_wc wc[WINDOW];
+	int i, n = ibv_poll_cq(cq, WINDOW, wc);
+
+	for (i = 0; i < n; i++)
+		check(wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == expected + i, "completion");
+	return n;
+}
+
+/* @asleep: wait for an event where there is nothing to poll. */
+static void stream(uint64_t count, int window, bool asleep)
+{
+	uint64_t posted = 0, done = 0;
+	void *cq_context;
+	struct ibv_cq *of;
+	int n;
+
+	while (done < count) {
+		for (; posted < count && posted - done < (uint64_t)window; posted++)
+			post(posted + 1, IBV_SEND_SIGNALED);
+		n = take(done + 1);
+		done += n;
+		if (n || !asleep)
+			continue;
+		check(!ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+		done += take(done + 1);
+		if (posted == done)
+			continue;
+		check(!ibv_get_cq_event(channel, &of, &cq_context), "ibv_get_cq_event");
+		ibv_ack_cq_events(of, 1);
+	}
+	check(words[0] == count, "the last write");
+}
+
+/*
+ * One thread, on one CPU, gets the kernel to look at the ring: its kicks are
+ * where the timer is started. Another posts single writes on another CPU, at
+ * any moment until the looking has ended, and waits for each in memory: it
+ * never polls, so that nobody kicks for it but the post itself.
+ */
+static _Atomic(uint64_t) turn;		/* odd: the poster's */
+static _Atomic bool over;
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);	/* with one CPU only there is one already */
+}
+
+static void await(uint64_t value)
+{
+	double end = now() + 5;
+
+	while (words[0] != value) {
+		if (now() > end) {
+			printf("write %llu was posted, and nobody looked\n", (unsigned long long)value);
+			exit(1);
+		}
+	}
+}
+
+static uint64_t written;	/* by whose turn it is */
+
+static void *streamer(void *arg)
+{
+	int i;
+
+	(void)arg;
+	pin(0);
+	while (!over) {
+		while (atomic_load(&turn) % 2 && !over)
+			sched_yield();
+		for (i = 0; i < 3 * WINDOW; i++)
+			post(written + i + 1, i % WINDOW ? 0 : IBV_SEND_SIGNALED);
+		written += i;
+		await(written);
+		atomic_fetch_add(&turn, 1);
+	}
+	return NULL;
+}
+
+static void races(double seconds)
+{
+	double end = now() + seconds, until;
+	unsigned long count = 0;
+	struct ibv_wc wc[WINDOW];
+	unsigned int seed = 1;
+	pthread_t thread;
+
+	pin(1);
+	check(!pthread_create(&thread, NULL, streamer, NULL), "pthread_create");
+	for (; now() < end; count++) {
+		while (atomic_load(&turn) % 2 == 0)
+			sched_yield();
+		until = now() + rand_r(&seed) % 300 / 1e6;
+		while (now() < until)
+			;
+		post(++written, IBV_SEND_SIGNALED);
+		await(written);
+		while (ibv_poll_cq(cq, WINDOW, wc) > 0)
+			;
+		atomic_fetch_add(&turn, 1);
+	}
+	over = true;
+	pthread_join(thread, NULL);
+	printf("# %lu writes\n", count);
+}
+
+int main(int argc, char **argv)
+{
+	check(argc == 4, "doorbell MODE DEVICE COUNT");
+	make_objects(argv[2]);
+	if (!strcmp(argv[1], "stream"))
+		stream(strtoull(argv[3], NULL, 0), WINDOW, false);
+	else if (!strcmp(argv[1], "single"))
+		stream(strtoull(argv[3], NULL, 0), 1, false);
+	else if (!strcmp(argv[1], "events"))
+		stream(strtoull(argv[3], NULL, 0), WINDOW, true);
+	else
+		races(strtod(argv[3], NULL));
+	return 0;
+}

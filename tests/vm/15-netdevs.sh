@@ -244,7 +244,7 @@ h2 rdma link del "${driver}2"
 # ---- the VLANs of a real device ----
 
 tagged() {
-	ip netns exec h2 tcpdump -q -i eth0 -U -w "$scratch/vlan.pcap" udp port 4791 or vlan 2>/dev/null &
+	ip netns exec h2 tcpdump -q -i eth0 --immediate-mode -U -w "$scratch/vlan.pcap" udp port 4791 or vlan 2>/dev/null &
 	local tcpdump=$!
 	until_true 20 test -s "$scratch/vlan.pcap"
 	traffic_works

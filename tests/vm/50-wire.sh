@@ -21,7 +21,7 @@ h1 timeout 100 "$wire/peer" "$dev1" $ip61 $ip62 || (( ++failures ))
 # capture NAME GID: all kinds of messages between two devices
 capture() {
 	local rc="gid=$2 mtu=1024 count=8" log=$scratch/$1.pcap
-	h2 tcpdump -q -i eth0 -s 0 -B 65536 -U -w "$log" udp port 4791 2>/dev/null &
+	h2 tcpdump -q -i eth0 -s 0 -B 65536 --immediate-mode -U -w "$log" udp port 4791 2>/dev/null &
 	local tcpdump=$!
 	until_true 20 test -s "$log"
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \

@@ -214,6 +214,100 @@ static void cq__armed_by_application(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->told, a->told);	/* once */
 }
 
+#define ARM(t)	((t)->cq.ring.hdr->arm += ARX_CQ_ARM_SEQ)
+
+/* In microseconds; shorter than the longest there is. */
+static void moderate(struct kunit *test, u16 count, u16 period)
+{
+	struct cq_test *t = test->priv;
+
+	as_application(t);
+	KUNIT_EXPECT_EQ(test, arx_modify_cq(&t->cq.ib, count, period), 0);
+	ARM(t);
+}
+
+static void add_good(struct cq_test *t, int n)
+{
+	while (n--)
+		add(t, 1, IB_WC_SUCCESS, false);
+}
+
+static void take_all(struct cq_test *t)
+{
+	arx_ring_consume(&t->cq.ring, t->cq.prod);
+}
+
+static void cq__moderated_by_count(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	moderate(test, 3, U16_MAX);
+	add_good(t, 2);
+	KUNIT_EXPECT_EQ(test, t->told, 0);
+	add_good(t, 1);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+	take_all(t);
+	add_good(t, 3);
+	KUNIT_EXPECT_EQ(test, t->told, 1);	/* not armed */
+
+	take_all(t);
+	ARM(t);
+	add_good(t, 2);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+	add_good(t, 1);
+	KUNIT_EXPECT_EQ(test, t->told, 2);
+}
+
+static void cq__moderated_by_period(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	moderate(test, 100, 1000);
+	add_good(t, 2);
+	wait_for_completion_timeout(&t->done, HZ);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->cq.armed, t->cq.ring.hdr->arm);
+}
+
+static void cq__moderated_but_polled(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	moderate(test, 100, 1000);
+	add_good(t, 2);
+	take_all(t);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, t->told, 0);
+
+	/* What was asked for is still due. */
+	add_good(t, 1);
+	wait_for_completion_timeout(&t->done, HZ);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+}
+
+static void cq__errors_are_not_moderated(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	moderate(test, 3, U16_MAX);
+	add_good(t, 1);
+	add(t, 2, IB_WC_WR_FLUSH_ERR, false);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+}
+
+static void cq__moderation_turned_off(struct kunit *test)
+{
+	static const u16 off[][2] = { { 1, 100 }, { 0, 100 }, { 10, 0 } };
+	struct cq_test *t = test->priv;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(off); i++) {
+		moderate(test, off[i][0], off[i][1]);
+		add_good(t, 1);
+		KUNIT_EXPECT_EQ(test, t->told, i + 1);
+	}
+}
+
 /* As a kernel consumer arms; its handler runs later. */
 static void cq__armed_by_kernel(struct kunit *test)
 {
@@ -312,6 +406,11 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq__overflow),
 	KUNIT_CASE(cq__lying_consumer),
 	KUNIT_CASE_PARAM(cq__armed_by_application, arming_gen_params),
+	KUNIT_CASE(cq__moderated_by_count),
+	KUNIT_CASE(cq__moderated_by_period),
+	KUNIT_CASE(cq__moderated_but_polled),
+	KUNIT_CASE(cq__errors_are_not_moderated),
+	KUNIT_CASE(cq__moderation_turned_off),
 	KUNIT_CASE_PARAM(cq__armed_by_kernel, arming_gen_params),
 	KUNIT_CASE(cq__request_is_not_weakened),
 	KUNIT_CASE(cq__missed_events),

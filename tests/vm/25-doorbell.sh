@@ -1,5 +1,5 @@
 #!/bin/bash
-# The doorbell's moderation: a stream makes no system call for each message, a request that is waited for is seen at once, and none
+# The moderation of doorbells and of completion events: a stream makes no system call for each message, a request that is waited for is seen at once, and none
 # is forgotten, whenever it is posted.
 # kernels: 6.12 7.2 uml
 # timeout: 150
@@ -51,4 +51,5 @@ check looked 10 looked
 check events 60 kicks events 1 $((2 * few))
 check turned-off 40 turned_off
 check set-again 40 set_again
+check moderated-events 20 h1 doorbell moderated "$dev1" 60
 check races $((seconds + 30)) h1 doorbell races "$dev1" $seconds

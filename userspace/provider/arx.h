@@ -367,6 +367,7 @@ struct ibv_cq *arx_create_cq(struct ibv_context *ibctx, int cqe,
 			     struct ibv_comp_channel *channel, int comp_vector);
 struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
 				   struct ibv_cq_init_attr_ex *attr);
+int arx_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr);
 int arx_resize_cq(struct ibv_cq *ibcq, int cqe);
 int arx_destroy_cq(struct ibv_cq *ibcq);
 struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,

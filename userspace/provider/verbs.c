@@ -617,6 +617,20 @@ struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
 }
 
 /**
+ * arx_modify_cq - moderate a completion queue's events
+ * @ibcq: the CQ
+ * @attr: how many completions, or microseconds, they may be held back for
+ *
+ * Return: 0 or errno value.
+ */
+int arx_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
+{
+	struct ibv_modify_cq cmd = {};
+
+	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
+}
+
+/**
  * arx_resize_cq - give a completion queue another size
  * @ibcq: the CQ
  * @cqe: entries at least

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What an application sees of the doorbell's moderation. Two connected QPs in
+ * What an application sees of the moderation of doorbells and events. Two connected QPs in
  * one process; the first writes to memory that the second names.
  *
  *	doorbell stream DEVICE COUNT	COUNT writes of 8 bytes, 16 outstanding
  *	doorbell single DEVICE COUNT	COUNT writes, each waited for by its completion
  *	doorbell events DEVICE COUNT	as stream, but asleep between completions
+ *	doorbell moderated DEVICE MS	one event is held back so long, that of four completions not
  *	doorbell races DEVICE SECONDS	writes that nobody kicks for, at any moment
  */
 #define _GNU_SOURCE		/* for CPU sets */
@@ -162,6 +163,39 @@ static void stream(uint64_t count, int window, bool asleep)
 	check(words[0] == count, "the last write");
 }
 
+/* Seconds until an event comes of @count writes. */
+static double event(int count)
+{
+	double start = now();
+	void *cq_context;
+	struct ibv_cq *of;
+	int i, done = 0;
+
+	check(!ibv_req_notify_cq(cq, 0), "ibv_req_notify_cq");
+	for (i = 0; i < count; i++)
+		post(i + 1, IBV_SEND_SIGNALED);
+	check(!ibv_get_cq_event(channel, &of, &cq_context), "ibv_get_cq_event");
+	ibv_ack_cq_events(of, 1);
+	while (done < count)
+		done += take(done + 1);
+	return now() - start;
+}
+
+static void moderated(double ms)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { .cq_count = 4, .cq_period = ms * 1000 },
+	};
+	double one, four;
+
+	check(!ibv_modify_cq(cq, &attr), "ibv_modify_cq");
+	one = event(1);
+	four = event(4);
+	printf("of one completion after %.1f ms, of four after %.1f ms\n", one * 1e3, four * 1e3);
+	check(one >= ms / 1e3 && four < ms / 1e3, "times");
+}
+
 /*
  * One thread, on one CPU, gets the kernel to look at the ring: its kicks are
  * where the timer is started. Another posts single writes on another CPU, at
@@ -249,6 +283,8 @@ int main(int argc, char **argv)
 		stream(strtoull(argv[3], NULL, 0), 1, false);
 	else if (!strcmp(argv[1], "events"))
 		stream(strtoull(argv[3], NULL, 0), WINDOW, true);
+	else if (!strcmp(argv[1], "moderated"))
+		moderated(strtod(argv[3], NULL));
 	else
 		races(strtod(argv[3], NULL));
 	return 0;

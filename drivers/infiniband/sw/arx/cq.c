@@ -25,8 +25,35 @@ static void arx_cq_overflow(struct arx_cq *cq)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
 
-/* Is the consumer waiting for this completion? */
-static bool arx_cq_answers(struct arx_cq *cq, bool solicited)
+/* What the consumer has taken. A user's word: bounded by the caller. */
+static u32 arx_cq_consumed(const struct arx_cq *cq)
+{
+	return smp_load_acquire(&cq->ring.hdr->cons);	/* B */
+}
+
+/* Moderation: may the event that is due come with a later completion? */
+static bool arx_cq_holds(struct arx_cq *cq)
+{
+	if (++cq->held >= cq->count)
+		return false;
+	if (cq->held == 1)
+		hrtimer_start(&cq->timer,
+			      ns_to_ktime((u64)cq->period * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+	return true;
+}
+
+static void arx_cq_answer(struct arx_cq *cq, u32 arm)
+{
+	cq->armed = arm;
+	cq->held = 0;
+}
+
+/*
+ * Is the consumer to be told of this completion, and now? An error does not
+ * wait for others.
+ */
+static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 {
 	u32 arm;
 
@@ -38,9 +65,12 @@ static bool arx_cq_answers(struct arx_cq *cq, bool solicited)
 	 */
 	smp_mb();
 	arm = READ_ONCE(cq->ring.hdr->arm);
-	if (arm == cq->armed || (arm & ARX_CQ_ARM_SOLICITED && !solicited))
+	if (arm == cq->armed ||
+	    (arm & ARX_CQ_ARM_SOLICITED && !solicited && !error))
 		return false;
-	cq->armed = arm;
+	if (!error && arx_cq_holds(cq))
+		return false;
+	arx_cq_answer(cq, arm);
 	return true;
 }
 
@@ -50,6 +80,30 @@ static void arx_cq_notify(struct arx_cq *cq)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 	else
 		queue_work(system_bh_wq, &cq->notify);
+}
+
+/*
+ * No more completions came in time. If the consumer has taken those there are,
+ * it needs no event, and what it asked for is still due.
+ */
+static enum hrtimer_restart arx_cq_period_over(struct hrtimer *timer)
+{
+	struct arx_cq *cq = container_of(timer, struct arx_cq, timer);
+	bool notify;
+	u32 arm;
+
+	spin_lock(&cq->lock);
+	arm = READ_ONCE(cq->ring.hdr->arm);
+	notify = cq->held && arm != cq->armed &&
+		 cq->prod != arx_cq_consumed(cq);
+	if (notify)
+		arx_cq_answer(cq, arm);
+	cq->held = 0;
+	spin_unlock(&cq->lock);
+
+	if (notify)
+		arx_cq_notify(cq);
+	return HRTIMER_NORESTART;
 }
 
 static void arx_cq_notify_work(struct work_struct *work)
@@ -75,12 +129,6 @@ static void arx_cq_write(struct arx_cq *cq, const struct arx_cqe *cqe)
 		slot->wc_flags = arx_cq_user_flags(cqe->wc_flags);
 	slot->timestamp = ktime_get_ns();
 	arx_ring_produce(&cq->ring, ++cq->prod);
-}
-
-/* What the consumer has taken. A user's word: bounded by the caller. */
-static u32 arx_cq_consumed(const struct arx_cq *cq)
-{
-	return smp_load_acquire(&cq->ring.hdr->cons);	/* B */
 }
 
 /**
@@ -120,7 +168,7 @@ void arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
 	}
 	if (!cq->overflown) {
 		arx_cq_write(cq, cqe);
-		notify = arx_cq_answers(cq, solicited ||
+		notify = arx_cq_answers(cq, solicited,
 					cqe->status != IB_WC_SUCCESS);
 	}
 	spin_unlock(&cq->lock);
@@ -157,6 +205,8 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 
 	spin_lock_init(&cq->lock);
 	INIT_WORK(&cq->notify, arx_cq_notify_work);
+	hrtimer_setup(&cq->timer, arx_cq_period_over, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	err = arx_ring_create(&cq->ring, attr->cqe, sizeof(struct arx_cqe),
 			      arx_udata_to_ucontext(udata), &resp.ring);
 	if (err)
@@ -183,6 +233,7 @@ int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 {
 	struct arx_cq *cq = to_arx_cq(ib);
 
+	hrtimer_cancel(&cq->timer);
 	cancel_work_sync(&cq->notify);
 	arx_ring_destroy(&cq->ring);
 	return 0;
@@ -250,6 +301,26 @@ int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata)
 
 	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
 	return err;
+}
+
+/**
+ * arx_modify_cq - verb: hold events back
+ * @ib: CQ
+ * @count: for so many completions; less than 2: do not
+ * @period: but no longer than so many microseconds; 0: do not
+ *
+ * Context: any but hard interrupts.
+ * Return: 0.
+ */
+int arx_modify_cq(struct ib_cq *ib, u16 count, u16 period)
+{
+	struct arx_cq *cq = to_arx_cq(ib);
+
+	spin_lock_bh(&cq->lock);
+	cq->count = period ? count : 0;
+	cq->period = period;
+	spin_unlock_bh(&cq->lock);
+	return 0;
 }
 
 /* The QP of a completion; NULL if it is gone. */

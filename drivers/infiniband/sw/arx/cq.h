@@ -2,6 +2,7 @@
 #ifndef ARX_CQ_H
 #define ARX_CQ_H
 
+#include <linux/hrtimer.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
@@ -16,6 +17,10 @@
  * @cons: kernel consumers: next CQE to poll
  * @armed: the value of hdr->arm that has been answered with an event
  * @overflown: a CQE was lost: no more are written, IB_EVENT_CQ_ERR was sent
+ * @count: moderation: an event is held back for so many completions; 0: off
+ * @period: moderation: but not longer, in microseconds
+ * @held: completions since the last event that one is due for
+ * @timer: ends @period
  * @notify: kernel consumers: calls comp_handler from softirq context, so that
  *	it never runs inside the consumer's own post call
  */
@@ -27,6 +32,10 @@ struct arx_cq {
 	u32 cons;
 	u32 armed;
 	bool overflown;
+	u16 count;
+	u16 period;
+	u32 held;
+	struct hrtimer timer;
 	struct work_struct notify;
 };
 
@@ -43,6 +52,7 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		  struct uverbs_attr_bundle *attrs);
 int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata);
 int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata);
+int arx_modify_cq(struct ib_cq *ib, u16 count, u16 period);
 int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc);
 int arx_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags);
 

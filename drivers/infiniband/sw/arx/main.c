@@ -94,6 +94,8 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.max_pkeys = 1,
 		/* 4.096 us << 15: the peer's softirq may be held up. */
 		.local_ca_ack_delay = 15,
+		.cq_caps.max_cq_moderation_count = U16_MAX,
+		.cq_caps.max_cq_moderation_period = U16_MAX,
 		/* Completions carry nanoseconds. */
 		.timestamp_mask = U64_MAX,
 		.hca_core_clock = NSEC_PER_MSEC,
@@ -272,6 +274,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.query_qp = arx_query_qp,
 	.destroy_qp = arx_destroy_qp,
 	.create_cq = arx_create_cq,
+	.modify_cq = arx_modify_cq,
 	.destroy_cq = arx_destroy_cq,
 	ARX_RESIZE_CQ_OP,
 	.get_dma_mr = arx_get_dma_mr,

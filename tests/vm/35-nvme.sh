@@ -1,0 +1,100 @@
+#!/bin/bash
+# NVMe over RDMA: the kernel's own target and host, both on one device, with a RAM disk behind. Consumers in the kernel register
+# memory by work requests, and end when the device does.
+# kernels: 6.12 7.2
+# timeout: 200
+
+source "$(dirname "$0")/lib.sh"
+
+address=192.0.2.9
+target=/sys/kernel/config/nvmet
+megabytes=24
+full && rounds=20 || rounds=2
+
+export_disk() {
+	mkdir $target/subsystems/arx $target/subsystems/arx/namespaces/1 $target/ports/1
+	echo 1 >$target/subsystems/arx/attr_allow_any_host
+	echo /dev/ram0 >$target/subsystems/arx/namespaces/1/device_path
+	echo 1 >$target/subsystems/arx/namespaces/1/enable
+	echo rdma >$target/ports/1/addr_trtype
+	echo ipv4 >$target/ports/1/addr_adrfam
+	echo $address >$target/ports/1/addr_traddr
+	echo 4420 >$target/ports/1/addr_trsvcid
+	ln -s $target/subsystems/arx $target/ports/1/subsystems/arx
+}
+
+remote_disk() { ls /dev/nvme*n1 2>/dev/null | head -n 1; }
+
+connect() {
+	nvme connect -t rdma -a $address -s 4420 -n arx -i 2 --ctrl-loss-tmo=0
+	until_true 20 eval '[[ -b $(remote_disk) ]]'
+}
+
+# same FILE DEVICE
+same() { dd if="$2" bs=1M count=$megabytes iflag=direct status=none | cmp "$1" -; }
+
+# What the host writes, in requests of one size, is on the disk, and what it reads is what the disk has.
+moves() {
+	local size=$1 disk data round
+	disk=$(remote_disk)
+	data=$scratch/data-$size
+	for (( round = 0; round < rounds; round++ )); do
+		head -c ${megabytes}M /dev/urandom >"$data"
+		dd if="$data" of="$disk" bs="$size" oflag=direct status=none
+		same "$data" /dev/ram0
+		dd if="$disk" bs="$size" iflag=direct status=none count=$megabytes"M" iflag=count_bytes,direct | cmp "$data" -
+	done
+}
+
+# Four at a time, each in a part of its own
+many() {
+	local disk part pids=()
+	disk=$(remote_disk)
+	head -c ${megabytes}M /dev/urandom >"$scratch/many"
+	for part in 0 1 2 3; do
+		dd if="$scratch/many" of="$disk" bs=16k oflag=direct,seek_bytes iflag=skip_bytes,count_bytes status=none conv=notrunc \
+			skip=$((part * (megabytes << 18))) seek=$((part * (megabytes << 18))) count=$((megabytes << 18)) &
+		pids+=($!)
+	done
+	for part in "${pids[@]}"; do wait "$part"; done
+	same "$scratch/many" /dev/ram0
+}
+
+registered() { rdma statistic show link arx9 -j | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["loopback_bytes"])'; }
+moved_by_arx() { (( $(registered) > rounds * megabytes << 20 )); }
+
+# The device goes while requests are under way: they fail, and nothing waits for ever.
+removed() {
+	local disk pid
+	disk=$(remote_disk)
+	(while dd if=/dev/zero of="$disk" bs=64k count=256 oflag=direct status=none 2>/dev/null; do :; done) &
+	pid=$!
+	sleep 1
+	timeout 60 rdma link delete arx9
+	until_true 30 not kill -0 $pid
+	until_true 30 eval '[[ ! $(remote_disk) ]]'
+}
+
+unload() {
+	rm $target/ports/1/subsystems/arx
+	rmdir $target/ports/1 $target/subsystems/arx/namespaces/1 $target/subsystems/arx
+	rmmod arx
+}
+
+arx-hosts down
+modprobe brd rd_nr=1 rd_size=$((megabytes << 10))
+modprobe -a dummy nvme-rdma nvmet-rdma arx
+mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+ip link add eth9 mtu 9000 type dummy
+ip link set eth9 up
+ip address add $address/24 dev eth9
+rdma link add arx9 type arx netdev eth9
+
+check export 20 export_disk
+check connect 60 connect
+check small 100 moves 4k
+check large 100 moves 1M
+check many 100 many
+check moved-by-arx 10 moved_by_arx
+check removed 120 removed
+check unload 30 unload

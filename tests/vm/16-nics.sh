@@ -1,0 +1,84 @@
+#!/bin/bash
+# Network cards as QEMU has them, two of a kind joined by a wire, one for each host: what leaves is really split and checked, and
+# what arrives is joined again by GRO, or is not.
+# kernels: 6.12 7.2
+# timeout: 200
+
+source "$(dirname "$0")/lib.sh"
+
+# cards DRIVER: their netdevs, here in the first network namespace
+cards() {
+	local netdev
+	for netdev in /sys/class/net/*; do
+		[[ $(readlink "$netdev/device/driver") != */"$1" ]] || basename "$netdev"
+	done
+}
+
+# put N NETDEV: into host N as nic0, with an arx device on it
+put() {
+	ip link set "$2" netns "h$1" name nic0
+	ip netns exec "h$1" sysctl -q net.ipv6.conf.nic0.accept_dad=0
+	ip -n "h$1" link set nic0 up
+	ip -n "h$1" address add 192.0.2."$1"/24 dev nic0
+	ip -n "h$1" address add fd00::"$1"/64 dev nic0
+	ip netns exec "h$1" rdma link add "$driver$1" type "$driver" netdev nic0
+}
+
+joined_by() {
+	local netdevs
+	mapfile -t netdevs < <(cards "$1")
+	(( ${#netdevs[@]} == 2 ))
+	put 1 "${netdevs[0]}"
+	put 2 "${netdevs[1]}"
+	until_true 20 h1 ping -q -c 1 -W 1 192.0.2.2
+}
+
+counter() {
+	h2 rdma statistic show link "$dev2" -j | python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"
+}
+
+# What is sent to a card carries right ICRCs, all of them, and the receiver computes them: no packet is trusted.
+checked() {
+	(( $(counter icrc_computed) > 1000 && $(counter rcvd_icrc_err) == 0 ))
+	echo "avoided: $(counter icrc_avoided)"
+}
+
+# offloads ETHTOOL-ARGUMENTS...: of both
+offloads() {
+	h1 ethtool -K nic0 "$@" && h2 ethtool -K nic0 "$@"
+}
+
+carries() {
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"$1-rc: op=send,write,read size=300,65537 count=12 both=1" \
+		"$1-atomics: op=cas,faa count=50 both=1" \
+		"$1-uc: qp=uc op=write_imm size=9000 count=12" \
+		"$1-ud: qp=ud gid=v4,v6 op=send_imm size=900 count=12" \
+		"$1-v6: gid=v6 op=mix size=30000 count=12" \
+		"$1-long: op=write,read size=1048576 count=12 both=1" || (( ++failures ))
+}
+
+# The card goes with its driver; so does the device.
+unbound() {
+	local address
+	address=$(h1 readlink -f /sys/class/net/nic0/device)
+	h1 sh -c 'echo "$1" >"/sys/bus/$2/drivers/$3/unbind"' sh "$(basename "$address")" "$1" "$2"
+	until_true 10 eval 'h1 rdma link show | not grep -q .'
+}
+
+for kind in virtio_net:virtio e1000e:pci; do
+	module=${kind%:*}
+	hosts --driver none
+	modprobe "$driver"
+	modprobe "$module" || { fail "$module" "the module does not load"; continue; }
+	h1 ip link delete eth0
+	check "$module" 40 joined_by "$module"
+	carries "$module"
+	check "$module-icrc" 10 checked
+	check "$module-no-gro" 10 offloads gro off
+	carries "$module-no-gro"
+	check "$module-no-offloads" 20 offloads gro on tx off sg off
+	carries "$module-no-offloads"
+	check "$module-unbound" 30 unbound "${kind#*:}" "$module"
+	check "$module-down" 20 arx-hosts down
+done

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * bench-qps NETNS DEVICE NETNS DEVICE COUNT SECONDS
+ *
+ * Connect COUNT RC queue pairs of the first device to as many of the second,
+ * each device opened in its network namespace, and write 8 bytes at a time,
+ * always waiting for the completion: by the first pair alone while the others
+ * are idle, then by all in turn. Prints, as JSON, microseconds for each message
+ * and the kernel's memory for an idle QP beside its rings, which are memory of
+ * the application's size and choice.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DEPTH	16
+
+struct side {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp **qp;
+	union ibv_gid gid;
+	int gid_index;
+	char buf[64];
+};
+
+static void check(int good, const char *what)
+{
+	if (good)
+		return;
+	perror(what);
+	exit(1);
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static void enter(const char *netns)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", netns);
+	fd = open(path, O_RDONLY);
+	check(fd >= 0 && !setns(fd, CLONE_NEWNET), path);
+	close(fd);
+}
+
+static void find_gid(struct side *s)
+{
+	struct ibv_gid_entry entries[64];
+	ssize_t i, n = ibv_query_gid_table(s->context, entries, 64, 0);
+
+	for (i = 0; i < n; i++) {
+		if (entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 || entries[i].gid.raw[10] != 0xff || entries[i].gid.raw[0])
+			continue;
+		s->gid = entries[i].gid;
+		s->gid_index = entries[i].gid_index;
+		return;
+	}
+	check(0, "no GID for IPv4");
+}
+
+static void open_side(struct side *s, const char *netns, const char *device, int count)
+{
+	struct ibv_device **list;
+	int i;
+
+	enter(netns);
+	list = ibv_get_device_list(NULL);
+	for (i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), device))
+			s->context = ibv_open_device(list[i]);
+	check(s->context != NULL, device);
+	s->pd = ibv_alloc_pd(s->context);
+	check(s->pd != NULL, "ibv_alloc_pd");
+	s->cq = ibv_create_cq(s->context, 2 * DEPTH, NULL, NULL, 0);
+	check(s->cq != NULL, "ibv_create_cq");
+	s->mr = ibv_reg_mr(s->pd, s->buf, sizeof(s->buf), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	check(s->mr != NULL, "ibv_reg_mr");
+	s->qp = calloc(count, sizeof(*s->qp));
+	check(s->qp != NULL, "calloc");
+	find_gid(s);
+}
+
+static void make_qp(struct side *s, int i)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = s->cq, .recv_cq = s->cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	s->qp[i] = ibv_create_qp(s->pd, &attr);
+	check(s->qp[i] != NULL, "ibv_create_qp");
+}
+
+static void connect_qp(struct side *s, struct side *peer, int i)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qp[i]->qp_num,
+		.max_rd_atomic = 1, .max_dest_rd_atomic = 1, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12,
+		.ah_attr = { .port_num = 1, .is_global = 1,
+			     .grh = { .dgid = peer->gid, .sgid_index = s->gid_index, .hop_limit = 64 } },
+	};
+
+	check(!ibv_modify_qp(s->qp[i], &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	attr.qp_state = IBV_QPS_RTR;
+	check(!ibv_modify_qp(s->qp[i], &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	check(!ibv_modify_qp(s->qp[i], &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+}
+
+static void write_one(struct side *from, struct side *to, int i)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)from->buf, .length = 8, .lkey = from->mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)to->buf, .rkey = to->mr->rkey },
+	};
+	struct ibv_wc wc;
+	int n;
+
+	check(!ibv_post_send(from->qp[i], &wr, &bad), "ibv_post_send");
+	while (!(n = ibv_poll_cq(from->cq, 1, &wc)))
+		;
+	check(n == 1 && wc.status == IBV_WC_SUCCESS, "completion");
+}
+
+/* Microseconds for a message, of @count QPs in turn. */
+static double measure(struct side *from, struct side *to, int count, double seconds)
+{
+	double start, end;
+	long n = 0;
+	int i;
+
+	/* Not the first message of a QP, which finds its route. */
+	for (i = 0; i < count; i++)
+		write_one(from, to, i);
+	start = now();
+	end = start + seconds;
+	for (i = 0; now() < end || n < count; n++) {
+		write_one(from, to, i);
+		if (++i == count)
+			i = 0;
+	}
+	return (now() - start) / n * 1e6;
+}
+
+/* In KiB; what is free, or could be at once. */
+static long available(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	char line[128];
+	long kib = -1;
+
+	while (file && kib < 0 && fgets(line, sizeof(line), file))
+		sscanf(line, "MemAvailable: %ld", &kib);
+	check(kib >= 0, "/proc/meminfo");
+	fclose(file);
+	return kib;
+}
+
+/* What this process has mapped, and so what of it is rings. */
+static long mapped(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long pages = -1;
+
+	check(file && fscanf(file, "%ld", &pages) == 1, "/proc/self/statm");
+	fclose(file);
+	return pages * sysconf(_SC_PAGESIZE) / 1024;
+}
+
+int main(int argc, char **argv)
+{
+	static struct side a, b;
+	double seconds, one, turn;
+	long free_before, mapped_before, taken;
+	int i, count;
+
+	check(argc == 7, "bench-qps NETNS DEVICE NETNS DEVICE COUNT SECONDS");
+	count = atoi(argv[5]);
+	seconds = atof(argv[6]);
+	open_side(&a, argv[1], argv[2], count);
+	open_side(&b, argv[3], argv[4], count);
+	free_before = available();
+	mapped_before = mapped();
+	for (i = 0; i < count; i++) {
+		make_qp(&a, i);
+		make_qp(&b, i);
+		connect_qp(&a, &b, i);
+		connect_qp(&b, &a, i);
+	}
+	taken = (free_before - available()) - (mapped() - mapped_before);
+	one = measure(&a, &b, 1, seconds);
+	turn = measure(&a, &b, count, seconds);
+	printf("{\"one\": %.3f, \"turn\": %.3f, \"kib\": %.3f}\n", one, turn, taken / (2.0 * count));
+	return 0;
+}

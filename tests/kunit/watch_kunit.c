@@ -118,6 +118,32 @@ static void watch__turned_off(struct kunit *test)
 	EXPECT_FLAGS(test, qp, 0);
 }
 
+/* While it looks: a time of 0 must not have it look without end. */
+static void watch__turned_off_meanwhile(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 8, 0, 8);
+	((struct pair *)test->priv)->dev.doorbell_usecs = 0;
+	post(test, 3, 0, 8);
+	pair_look(test->priv, 0);
+	KUNIT_EXPECT_EQ(test, qp->req.fetched, 11);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+/* A look that comes after the reset state, as in a QP that is destroyed. */
+static void watch__look_after_reset(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	struct pair *p = test->priv;
+
+	post_and_kick(test, 8, 0, 8);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE), 0);
+	hrtimer_cancel(&qp->watch.timer);
+	pair_look(p, 0);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&qp->watch.timer));
+}
+
 static void watch__looks(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -237,6 +263,8 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__not_for_long_messages),
 	KUNIT_CASE(watch__not_for_kernel_consumers),
 	KUNIT_CASE(watch__turned_off),
+	KUNIT_CASE(watch__turned_off_meanwhile),
+	KUNIT_CASE(watch__look_after_reset),
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__ends_in_vain),
 	KUNIT_CASE(watch__ends_with_one),

@@ -682,6 +682,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	arx_qp_lock_all(qp);
 	arx_qp_set_state(qp, IB_QPS_RESET);
+	arx_watch_stop(qp);
 	arx_qp_unlock_all(qp);
 
 	arx_qp_withdraw(qp);

@@ -97,12 +97,15 @@ static bool arx_watch_goes_on(struct arx_qp *qp)
 	else
 		qp->watch.vain++;
 	return new != 1 && qp->watch.vain < ARX_WATCH_VAIN &&
-	       arx_watch_short(qp);
+	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) && arx_watch_short(qp);
 }
 
 /**
  * arx_watch_stop - from now on a QP's application must kick
  * @qp: any QP
+ *
+ * A look that is under way does not have it looked at again: with @qp in the
+ * reset state, nothing has from here on.
  *
  * Context: req.lock held.
  */
@@ -119,8 +122,8 @@ void arx_watch_stop(struct arx_qp *qp)
  * arx_watch_update - behind a turn: shall the ring be looked at again unasked?
  * @qp: any QP
  *
- * It is as long as looks find several short requests. What is posted while looking ends
- * was either posted before the flag was cleared, and found here; or the
+ * It is as long as looks find several short requests. What is posted while that
+ * ends was either posted before the flag was cleared, and found here; or the
  * application sees the flag clear, and kicks: it publishes, then reads the
  * flag; here the flag is cleared, then what it published is read.
  *
@@ -155,7 +158,7 @@ bool arx_watch_update(struct arx_qp *qp)
 
 /**
  * arx_watch_cancel - no timer of a QP will fire
- * @qp: about to be destroyed, in the reset state for a grace period
+ * @qp: about to be destroyed: arx_watch_stop() was called in the reset state
  *
  * Context: may sleep.
  */

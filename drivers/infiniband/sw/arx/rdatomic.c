@@ -39,6 +39,14 @@ static void arx_rdatomic_queue(struct arx_resp *resp, const struct arx_rd *rd)
 		(struct arx_reply) { .rd = *rd };
 }
 
+/* Does the reply counted @n end before @psn? */
+static bool arx_rdatomic_before(struct arx_resp *resp, u32 n, u32 psn)
+{
+	const struct arx_rd *rd = &arx_rdatomic_reply_slot(resp, n)->rd;
+
+	return arx_psn_diff(psn, arx_rdatomic_end(rd)) >= 0;
+}
+
 /*
  * Have @rd answered once more, in its place; the caller knows of room. It takes
  * the place of what is left of an earlier answer to the same request. Of what
@@ -53,8 +61,7 @@ static void arx_rdatomic_queue_again(struct arx_resp *resp,
 	u32 head = resp->reply_head;
 	u32 i = resp->reply_tail;
 
-	while (i != head && arx_psn_diff(rd->psn, arx_rdatomic_end(
-				&arx_rdatomic_reply_slot(resp, i)->rd)) >= 0)
+	while (i != head && arx_rdatomic_before(resp, i, rd->psn))
 		i++;
 	for (resp->reply_head = i; i != head; i++) {
 		struct arx_rd old = arx_rdatomic_reply_slot(resp, i)->rd;

@@ -1,0 +1,106 @@
+#!/bin/bash
+# What lies below transforms the packets: MACsec, IPsec in both modes, and a VXLAN that goes through IPsec. The ICRC must be in the
+# packet before that happens, since what is encrypted cannot be looked into any more.
+# kernels: 6.12 7.2
+# timeout: 200
+
+source "$(dirname "$0")/lib.sh"
+
+# Encrypting takes an emulated CPU longer than a QP would wait otherwise: a second, not 67 ms.
+patient=timeout=18
+# carries NAME
+carries() {
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"$1-rc: op=send,write,read size=300,65537 count=8 both=1 $patient" \
+		"$1-uc: qp=uc op=write_imm size=3000 count=12" \
+		"$1-ud: qp=ud op=send_imm size=900 count=12" \
+		"$1-atomics: op=cas,faa count=50 $patient" || (( ++failures ))
+}
+link() { ip netns exec "h$1" rdma link add "$driver$1" type "$driver" netdev "$2"; }
+addresses() {
+	ip -n "h$1" link set "$2" up
+	ip -n "h$1" address add 192.0.2."$1"/24 dev "$2"
+}
+wrong() {
+	local n
+	for n in 1 2; do
+		ip netns exec h$n rdma statistic show link $driver$n -j |
+			python3 -c 'import json, sys; c = json.load(sys.stdin)[0]; print(c); sys.exit(c["rcvd_icrc_err"] + c["rcvd_malformed"] > 0 or c["rcvd_pkts"] < 100)'
+	done
+}
+
+# ---- MACsec: each has a key, and knows the other's ----
+
+mac() { ip netns exec "h$1" cat /sys/class/net/eth0/address; }
+macsec() {
+	local n peer
+	for n in 1 2; do
+		peer=$((3 - n))
+		ip -n h$n address flush dev eth0 scope global
+		ip -n h$n link add link eth0 macsec0 type macsec encrypt on
+		ip -n h$n macsec add macsec0 tx sa 0 pn 1 on key 0$n 0123456789abcdef0123456789abcd0$n
+		ip -n h$n macsec add macsec0 rx port 1 address "$(mac $peer)"
+		ip -n h$n macsec add macsec0 rx port 1 address "$(mac $peer)" sa 0 pn 1 on key 0$peer 0123456789abcdef0123456789abcd0$peer
+		addresses $n macsec0
+		link $n macsec0
+	done
+}
+encrypted() { ip -n h1 -s macsec show macsec0 | grep -A 1 OutPktsEncrypted | grep -E '[1-9][0-9]{2,}'; }
+
+# ---- IPsec ----
+
+# ipsec MODE A B: between the addresses A and B of h1 and h2
+ipsec() {
+	local mode=$1 n spi ends=("$2" "$3") from to dir
+	for n in 1 2; do
+		for spi in 1 2; do
+			from=${ends[spi - 1]} to=${ends[2 - spi]}
+			ip -n h$n xfrm state add src "$from" dst "$to" proto esp spi 0x10$spi reqid 1 mode "$mode" \
+				aead 'rfc4106(gcm(aes))' 0x0123456789abcdef0123456789abcdef0123450$spi 128
+			(( spi == n )) && dir=out || dir=in
+			ip -n h$n xfrm policy add src "$from" dst "$to" dir $dir tmpl src "$from" dst "$to" proto esp reqid 1 mode "$mode"
+		done
+	done
+}
+sealed() { ip -n h1 -s xfrm state | grep -E '^[[:space:]]+[0-9]+\(bytes\), [1-9][0-9]{2,}\(packets\)'; }
+
+# A VXLAN between addresses that IPsec protects
+vxlan() {
+	local n
+	for n in 1 2; do
+		ip -n h$n address flush dev eth0 scope global
+		ip -n h$n address add 198.51.100.$n/24 dev eth0
+		ip -n h$n link add vxlan0 mtu 4500 type vxlan id 7 local 198.51.100.$n remote 198.51.100.$((3 - n)) dstport 4789 dev eth0
+		addresses $n vxlan0
+		link $n vxlan0
+	done
+	ipsec transport 198.51.100.1 198.51.100.2
+}
+
+hosts --driver none --mtu 9000
+modprobe -a "$driver" macsec
+check macsec 30 macsec
+h1 ping -q -c 1 $ip2 >/dev/null
+carries macsec
+check macsec-encrypted 10 encrypted
+check macsec-icrc 10 wrong
+
+for mode in transport tunnel; do
+	hosts --mtu 9000
+	check ipsec-$mode 30 ipsec $mode $ip1 $ip2
+	carries ipsec-$mode
+	check ipsec-$mode-sealed 10 sealed
+	check ipsec-$mode-icrc 10 wrong
+done
+
+hosts --mtu 9000
+check ipsec-v6 30 ipsec transport $ip61 $ip62
+verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "ipsec-v6-rc: gid=v6 op=mix size=300,65537 count=8 both=1 $patient" || (( ++failures ))
+check ipsec-v6-sealed 10 sealed
+
+hosts --driver none --mtu 9000
+check vxlan 30 vxlan
+h1 ping -q -c 1 $ip2 >/dev/null
+carries vxlan
+check vxlan-sealed 10 sealed
+check vxlan-icrc 10 wrong

@@ -165,18 +165,6 @@ static bool arx_tx_may_send(struct arx_qp *qp)
 }
 
 /**
- * arx_tx_blocked - does a QP wait for packets to end?
- * @qp: any QP
- *
- * Context: any.
- * Return: true if it will be scheduled when enough have.
- */
-bool arx_tx_blocked(struct arx_qp *qp)
-{
-	return READ_ONCE(qp->tx_blocked);
-}
-
-/**
  * arx_tx_icrc_computed - joined packets got their ICRCs on the way down
  * @skb: of them all; its socket leads to the device that sent it, which counted
  *	ICRCs as avoided. Without one it was received by now: that is another's

@@ -69,7 +69,6 @@ void arx_tx_cleanup(struct arx_qp *qp);
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	       struct arx_tx_batch *batch);
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch);
-bool arx_tx_blocked(struct arx_qp *qp);
 void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n);
 
 #endif /* ARX_TX_H */

@@ -102,7 +102,7 @@ struct arx_req {
  * @timer: the next look
  * @on: ARX_RING_NO_KICK is set
  * @vain: looks in a row that found nothing
- * @seen: req.fetched at the last look
+ * @seen: req.fetched at the last look, or when it was asked whether to begin
  */
 struct arx_watch {
 	struct hrtimer timer;

@@ -14,8 +14,8 @@
 #include "watch.h"
 
 /*
- * So many requests outstanding, and posted since the last time this paid, show
- * that an application does not wait for each.
+ * So many requests outstanding, and posted since that was last asked, show that
+ * an application does not wait for each.
  */
 #define ARX_WATCH_DEPTH		8
 
@@ -52,7 +52,7 @@ void arx_watch_init(struct arx_qp *qp)
 		      HRTIMER_MODE_REL_SOFT);
 }
 
-/* Of the last WQE. Under req.lock its copy is still what it was. */
+/* Of the last WQE: its copy, or 0 if copies have moved since it was done. */
 static bool arx_watch_short(const struct arx_qp *qp)
 {
 	return arx_qp_swqe(qp, qp->req.fetched - 1)->length < ARX_WATCH_LENGTH;
@@ -61,15 +61,16 @@ static bool arx_watch_short(const struct arx_qp *qp)
 /*
  * Worth it only for a stream: a request that is waited for is kicked for. What
  * is outstanding is what no completion has told of, and completions that were
- * not polled.
+ * not polled. That takes the CQ's lock, so it is asked once in so many requests.
  */
-static bool arx_watch_pays(struct arx_qp *qp)
+static bool arx_watch_begins(struct arx_qp *qp)
 {
 	const struct arx_req *req = &qp->req;
 
-	return qp->ib.uobject && arx_qp_state(qp) == IB_QPS_RTS &&
-	       req->fetched - qp->watch.seen >= ARX_WATCH_DEPTH &&
-	       arx_watch_short(qp) &&
+	if (!qp->ib.uobject || req->fetched - qp->watch.seen < ARX_WATCH_DEPTH)
+		return false;
+	qp->watch.seen = req->fetched;
+	return arx_qp_state(qp) == IB_QPS_RTS && arx_watch_short(qp) &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) &&
 	       req->fetched - arx_published(&qp->comp.told) +
 	       arx_cq_waiting(qp->scq) >= ARX_WATCH_DEPTH;
@@ -137,7 +138,7 @@ bool arx_watch_update(struct arx_qp *qp)
 	if (look)
 		clear_bit(ARX_REQ_LOOK, &qp->req.pending);
 	if (!qp->watch.on) {
-		if (!arx_watch_pays(qp))
+		if (!arx_watch_begins(qp))
 			return true;
 		qp->watch.on = true;
 		qp->watch.vain = 0;

@@ -309,7 +309,7 @@ int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata)
  * @count: for so many completions; less than 2: do not
  * @period: but no longer than so many microseconds; 0: do not
  *
- * Context: any but hard interrupts.
+ * Context: process or softirq, with interrupts on.
  * Return: 0.
  */
 int arx_modify_cq(struct ib_cq *ib, u16 count, u16 period)

@@ -37,8 +37,7 @@ joined_by() {
 count() {
 	local n sum=0
 	for n in 1 2; do
-		sum=$((sum + $(ip netns exec h$n rdma statistic show link $driver$n -j |
-			python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1")))
+		sum=$((sum + $(counter $driver$n "$1" h$n)))
 	done
 	echo $sum
 }

@@ -16,20 +16,16 @@ attribute=/sys/class/infiniband/$dev1/doorbell_usecs
 # In a shell of the host's: its sysfs shows its devices.
 attribute() { h1 sh -c "${2:+echo $2 >$1 &&} cat $1"; }
 
-counter() {
-	h1 rdma statistic show link "$dev1" -j | python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"
-}
-
 # kicks MODE LEAST MOST: of count messages
 kicks() {
 	local before
-	before=$(counter kicks)
+	before=$(counter "$dev1" kicks h1)
 	h1 doorbell "$1" "$dev1" $count
-	echo "$1: $(($(counter kicks) - before)) kicks for $count messages"
-	(( $(counter kicks) - before >= $2 && $(counter kicks) - before <= $3 ))
+	echo "$1: $(($(counter "$dev1" kicks h1) - before)) kicks for $count messages"
+	(( $(counter "$dev1" kicks h1) - before >= $2 && $(counter "$dev1" kicks h1) - before <= $3 ))
 }
 
-looked() { (( $(counter looks) > 0 )); }
+looked() { (( $(counter "$dev1" looks h1) > 0 )); }
 
 turned_off() {
 	[[ $(attribute "$attribute" 0) == 0 ]]

@@ -60,8 +60,7 @@ many() {
 	same "$scratch/many" /dev/ram0
 }
 
-registered() { rdma statistic show link arx9 -j | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["loopback_bytes"])'; }
-moved_by_arx() { (( $(registered) > rounds * megabytes << 20 )); }
+moved_by_arx() { (( $(counter arx9 loopback_bytes) > rounds * megabytes << 20 )); }
 
 # The device goes while requests are under way: they fail, and nothing waits for ever.
 removed() {

@@ -37,15 +37,11 @@ aimed() {
 	return $status
 }
 
-counter() {
-	h1 rdma statistic show link "$dev1" -j | python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$1"
-}
-
 # Most packets had a right ICRC: if not, little behind the ICRC was tried.
 tried() {
 	local total icrc
-	total=$(counter rcvd_pkts) icrc=$(counter rcvd_icrc_err)
-	echo "# packets received: $total, with a wrong ICRC: $icrc, dropped: $(counter rcvd_dropped), refused: $(counter send_nak)"
+	total=$(counter "$dev1" rcvd_pkts h1) icrc=$(counter "$dev1" rcvd_icrc_err h1)
+	echo "# packets received: $total, with a wrong ICRC: $icrc, dropped: $(counter "$dev1" rcvd_dropped h1), refused: $(counter "$dev1" send_nak h1)"
 	(( icrc > 0 && icrc < total / 2 ))
 }
 
@@ -57,9 +53,9 @@ hosts
 mkfifo "$scratch/hold"
 check verbs 60 h1 hostile verbs "$dev1"
 unharmed commands h1 hostile commands "$dev1" $seconds
-kicks=$(counter kicks) errors=$(counter send_err)
+kicks=$(counter "$dev1" kicks h1) errors=$(counter "$dev1" send_err h1)
 unharmed rings h1 hostile rings "$dev1" $seconds
-check rings-were-read 10 eval '(( $(counter kicks) > kicks + 1000 && $(counter send_err) > errors + 10 ))'
+check rings-were-read 10 eval '(( $(counter "$dev1" kicks h1) > kicks + 1000 && $(counter "$dev1" send_err h1) > errors + 10 ))'
 unharmed packets-v4 aimed v4 $ip2 $ip1
 unharmed packets-v6 aimed v6 $ip62 $ip61
 check tried 10 tried

@@ -33,6 +33,12 @@ hosts() {
 
 skip() { echo "skip $1: $2"; }
 
+# counter DEVICE NAME [HOST]
+counter() {
+	${3:+ip netns exec "$3"} rdma statistic show link "$1" -j |
+		python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$2"
+}
+
 # check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in a process group of its own, under set -e, and what
 # it has started is gone afterwards.
 check() {

@@ -2,7 +2,9 @@
 /* Unguessable numbers: drawn at random, at rest for a while once freed. */
 
 #include <linux/bits.h>
+#include <linux/delay.h>
 #include <linux/random.h>
+#include <linux/slab.h>
 
 #include "ids.h"
 
@@ -11,23 +13,33 @@
  * @ids: to initialise
  * @bits: width of the numbers; never drawn are 0 and 1 (QP0, QP1) and the
  *	highest (the multicast QPN)
+ *
+ * Context: may sleep.
  */
 void arx_ids_init(struct arx_ids *ids, unsigned int bits)
 {
-	xa_init_flags(&ids->xa, XA_FLAGS_LOCK_BH);
+	/* Fails for parameters that make no sense; its memory it insists on. */
+	WARN_ON(rhashtable_init(&ids->taken, &arx_ids_params));
 	ids->bits = bits;
 	spin_lock_init(&ids->lock);
 	memset(ids->resting, 0, sizeof(ids->resting));
 	ids->next = 0;
 }
 
+static void arx_ids_free(void *ptr, void *arg)
+{
+	kfree(ptr);
+}
+
 /**
  * arx_ids_destroy - free the set; all objects must have been removed
  * @ids: to free
+ *
+ * Context: may sleep.
  */
 void arx_ids_destroy(struct arx_ids *ids)
 {
-	xa_destroy(&ids->xa);
+	rhashtable_free_and_destroy(&ids->taken, arx_ids_free, NULL);
 }
 
 /**
@@ -37,25 +49,33 @@ void arx_ids_destroy(struct arx_ids *ids)
  * @id: receives the number
  *
  * Context: may sleep.
- * Return: 0, -ENOMEM, or -ENOSPC when the space is nearly full.
+ * Return: 0, -ENOSPC when the space is nearly full, or an error of
+ * rhashtable's, such as -ENOMEM.
  */
 int arx_ids_add(struct arx_ids *ids, void *object, u32 *id)
 {
+	struct arx_id *new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
+	int err = -EEXIST;
 	int tries;
-	int err;
 
+	if (!new)
+		return -ENOMEM;
+	new->object = object;
 	for (tries = 0; tries < 64; tries++) {
-		u32 n = get_random_u32() >> (32 - ids->bits);
-
-		if (n < 2 || n == GENMASK(ids->bits - 1, 0))
+		new->id = get_random_u32() >> (32 - ids->bits);
+		if (new->id < 2 || new->id == GENMASK(ids->bits - 1, 0))
 			continue;
-		err = xa_insert_bh(&ids->xa, n, object, GFP_KERNEL_ACCOUNT);
+		*id = new->id;
+		err = rhashtable_lookup_insert_fast(&ids->taken, &new->node,
+						    arx_ids_params);
 		if (!err)
-			*id = n;
-		if (err != -EBUSY)
-			return err;
+			return 0;
+		/* Short of memory, or busy growing. */
+		if (err != -EEXIST)
+			msleep(1);
 	}
-	return -ENOSPC;
+	kfree(new);
+	return err == -EEXIST ? -ENOSPC : err;
 }
 
 /**
@@ -67,17 +87,21 @@ int arx_ids_add(struct arx_ids *ids, void *object, u32 *id)
  */
 void arx_ids_remove(struct arx_ids *ids, u32 id)
 {
-	u32 woken;
+	struct arx_id *freed, *woken;
 
-	/* A store over an entry that is there needs no memory. */
-	xa_store_bh(&ids->xa, id, XA_ZERO_ENTRY, GFP_ATOMIC);
+	rcu_read_lock();
+	freed = rhashtable_lookup(&ids->taken, &id, arx_ids_params);
+	rcu_read_unlock();
+	WRITE_ONCE(freed->object, NULL);
 
 	spin_lock_bh(&ids->lock);
 	woken = ids->resting[ids->next];
-	ids->resting[ids->next] = id;
+	ids->resting[ids->next] = freed;
 	ids->next = (ids->next + 1) % ARX_IDS_QUARANTINE;
 	spin_unlock_bh(&ids->lock);
 
-	if (woken)
-		xa_erase_bh(&ids->xa, woken);
+	if (!woken)
+		return;
+	rhashtable_remove_fast(&ids->taken, &woken->node, arx_ids_params);
+	kfree_rcu(woken, rcu);
 }

@@ -67,6 +67,7 @@ void arx_tx_cleanup(struct arx_qp *qp)
 
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 {
+	*batch = (struct arx_tx_batch) {};
 }
 
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,

@@ -2323,6 +2323,35 @@ static void loopback__strangers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->side[1].qp->resp.epsn, PSN);
 }
 
+static u64 count_of(struct pair *p, enum arx_counter counter)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(p->dev.stats, cpu)->c[counter];
+	return sum;
+}
+
+/* What was posted together is answered together. */
+static void loopback__one_answer(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	int i;
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dev.port_active = false;
+	p->blocked = true;
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, 0, 8);
+	p->blocked = false;
+	p->dev.port_active = true;
+	pair_requester(p, 0);
+	for (i = 0; i < 3; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_LOOPBACK_RUNS), 3 + 1);
+}
+
 /* A packet longer than the receiver's path MTU is refused as on the wire. */
 static void loopback__mtu(struct kunit *test)
 {
@@ -2452,6 +2481,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(rdatomic__read_of_a_lost_region),
 	KUNIT_CASE(rdatomic__replay_of_a_lost_region),
 	KUNIT_CASE_PARAM(loopback__strangers, stranger_gen_params),
+	KUNIT_CASE(loopback__one_answer),
 	KUNIT_CASE(loopback__mtu),
 	KUNIT_CASE(loopback__mtu_of_a_read),
 	KUNIT_CASE(loopback__source_error),

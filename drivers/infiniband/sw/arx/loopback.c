@@ -57,8 +57,17 @@ static int arx_loopback_deliver(struct arx_qp *peer, struct arx_run *run)
 			arx_qp_schedule(peer);
 		return 0;
 	default:
+		run->more = true;	/* answered by arx_send_flush() */
 		return arx_responder_rx(peer, run);
 	}
+}
+
+/* The same for each run of a batch, so looked for once. */
+static struct arx_qp *arx_send_peer(const struct arx_qp *qp,
+				    const struct arx_av *av, u32 qpn,
+				    const struct arx_tx_batch *batch)
+{
+	return batch->av == av ? batch->peer : arx_loopback_peer(qp, av, qpn);
 }
 
 /**
@@ -66,7 +75,8 @@ static int arx_loopback_deliver(struct arx_qp *peer, struct arx_run *run)
  * @qp: the sender
  * @av: where to
  * @run: what; its payload iterator is used up
- * @batch: of the stage that sends, which calls arx_tx_flush() at its end
+ * @batch: of the stage that sends, which ends it: the requester by
+ *	arx_send_flush(), the responder by arx_tx_flush()
  *
  * Context: bottom halves off; the lock of the stage that sends is held.
  * Return: 0; -EAGAIN, nothing was sent and the QP will be scheduled when there
@@ -76,7 +86,7 @@ static int arx_loopback_deliver(struct arx_qp *peer, struct arx_run *run)
 int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		 struct arx_tx_batch *batch)
 {
-	struct arx_qp *peer = arx_loopback_peer(qp, av, run->h.qpn);
+	struct arx_qp *peer = arx_send_peer(qp, av, run->h.qpn, batch);
 
 	if (!peer) {
 		/* Made for a peer that has gone since: lost with it. */
@@ -85,9 +95,30 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		return arx_tx_run(qp, av, run, batch);
 	}
 
+	batch->av = av;
+	batch->peer = peer;
 	arx_count(arx_qp_dev(qp), LOOPBACK_RUNS);
 	arx_count_add(arx_qp_dev(qp), LOOPBACK_BYTES, run->len);
 	return arx_loopback_deliver(peer, run);
+}
+
+/**
+ * arx_send_flush - let what the requester has sent take effect
+ * @qp: the sender
+ * @batch: its requests; empty afterwards
+ *
+ * Packets leave. A peer on this host answers, once for all requests of a turn,
+ * as it would those that arrive together.
+ *
+ * Context: as arx_send_run(), and in the same RCU read section.
+ */
+void arx_send_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
+{
+	struct arx_qp *peer = batch->peer;
+
+	arx_tx_flush(qp, batch);
+	if (peer)
+		arx_responder_run(peer);
 }
 
 /**
@@ -103,7 +134,7 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
 		 const struct arx_tx_batch *batch)
 {
-	if (arx_loopback_peer(qp, av, qpn))
+	if (arx_send_peer(qp, av, qpn, batch))
 		return round_down(ARX_LOOPBACK_RUN_MAX, qp->mtu);
 	return arx_tx_max(batch, qp->mtu);
 }

@@ -392,5 +392,6 @@ u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
 		 const struct arx_tx_batch *batch);
 int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		 struct arx_tx_batch *batch);
+void arx_send_flush(struct arx_qp *qp, struct arx_tx_batch *batch);
 
 #endif /* ARX_QP_H */

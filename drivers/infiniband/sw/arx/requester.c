@@ -506,7 +506,7 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp)
 		return ARX_TURN_IDLE;
 
 	turn = arx_requester_steps(qp);
-	arx_tx_flush(qp, &qp->req.batch);
+	arx_send_flush(qp, &qp->req.batch);
 	if (qp->service == ARX_SERVICE_RC)
 		arx_completer_arm(qp);
 	else

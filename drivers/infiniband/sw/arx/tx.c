@@ -519,7 +519,7 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
  */
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 {
-	if (!batch->dst)
+	if (!batch->av)
 		return;
 	if (batch->n)
 		arx_tx_send(qp, batch);

@@ -17,9 +17,10 @@ struct sk_buff;
 #define ARX_TX_BATCH_MAX	65400
 
 /**
- * struct arx_tx_batch - packets of consecutive runs that leave together
- * @dst: their route, held; NULL: none, and there are no packets
- * @av: their destination
+ * struct arx_tx_batch - what a stage has sent that has not left yet
+ * @av: where to; NULL: nothing was sent
+ * @peer: it is a QP on this host, which has the runs already, but owes answers
+ * @dst: route of the packets, held; NULL: none, and there are no packets
  * @first: the first of them, from its BTH on; the others follow by ->next
  * @end: where the next one goes
  * @psn: of the first; they are consecutive
@@ -28,8 +29,9 @@ struct sk_buff;
  * @largest: of the largest
  */
 struct arx_tx_batch {
+	const struct arx_av *av;
+	struct arx_qp *peer;
 	struct dst_entry *dst;
-	struct arx_av *av;
 	struct sk_buff *first;
 	struct sk_buff **end;
 	u32 psn;

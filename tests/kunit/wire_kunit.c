@@ -167,6 +167,87 @@ static void opcodes__round_trip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, known, 23 + 12 + 2 + 1);
 }
 
+/* A BTH with one field changed; which one, @what tells. */
+static void vary(struct arx_bth *bth, int what)
+{
+	switch (what) {
+	case 1:
+		bth->flags |= ARX_BTH_SOLICITED;
+		break;
+	case 2:
+		bth->flags |= FIELD_PREP(ARX_BTH_PAD, 1);
+		break;
+	case 3:
+		bth->flags |= FIELD_PREP(ARX_BTH_VERSION, 1);
+		break;
+	case 4:
+		bth->pkey = cpu_to_be16(ARX_PKEY ^ BIT(3));
+		break;
+	case 5:
+		bth->qpn ^= cpu_to_be32(1);
+		break;
+	case 6:
+		bth->qpn |= cpu_to_be32(ARX_BTH_BECN);
+		break;
+	case 7:
+		bth->psn ^= cpu_to_be32(1);
+		break;
+	case 8:
+		bth->psn |= cpu_to_be32(ARX_BTH_ACK_REQ);
+		break;
+	}
+}
+
+/*
+ * Behind each packet, each packet with the next PSN: it goes on exactly if it is
+ * the middle of the same kind of message, and nothing else about it is new.
+ */
+static void goes_on__all_opcodes(struct kunit *test)
+{
+	u8 in[ARX_MAX_HEADERS] = {};
+	struct arx_bth *bth = (void *)in;
+	struct arx_headers last, h;
+	int opcode, what;
+	int found = 0;
+
+	for (opcode = 0; opcode < 256 * 256; opcode++) {
+		*bth = (struct arx_bth) {
+			.opcode = opcode >> 8,
+			.flags = ARX_BTH_MIGRATED,
+			.pkey = cpu_to_be16(ARX_PKEY),
+			.qpn = cpu_to_be32(0x123456),
+			.psn = cpu_to_be32(ARX_PSN_MASK),
+		};
+		if (arx_headers_read(&last, in, sizeof(in)) < 0)
+			continue;
+		bth->opcode = opcode;
+		bth->psn = 0;
+		if (arx_headers_read(&h, in, sizeof(in)) < 0)
+			continue;
+		KUNIT_ASSERT_EQ(test, arx_bth_goes_on(&last, in),
+				h.op == last.op && h.service == last.service &&
+				!(last.flags & ARX_LAST) && !h.flags);
+		found += arx_bth_goes_on(&last, in);
+	}
+	/* Behind first and middle: SEND and WRITE of RC and UC, READ response */
+	KUNIT_EXPECT_EQ(test, found, 2 * (2 * 2 + 1));
+
+	bth->opcode = 0x07;	/* RC WRITE middle */
+	bth->psn = cpu_to_be32(ARX_PSN_MASK);
+	KUNIT_ASSERT_GT(test, arx_headers_read(&last, in, sizeof(in)), 0);
+	for (what = 0; what <= 8; what++) {
+		bth->psn = 0;
+		vary(bth, what);
+		KUNIT_EXPECT_EQ(test, arx_bth_goes_on(&last, in), !what);
+		*bth = (struct arx_bth) {
+			.opcode = 0x07,
+			.flags = ARX_BTH_MIGRATED,
+			.pkey = cpu_to_be16(ARX_PKEY),
+			.qpn = cpu_to_be32(0x123456),
+		};
+	}
+}
+
 static void read__other_version(struct kunit *test)
 {
 	u8 in[ARX_MAX_HEADERS];
@@ -220,6 +301,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(read__too_short, vector_gen_params),
 	KUNIT_CASE_PARAM(write__vector, vector_gen_params),
 	KUNIT_CASE(opcodes__round_trip),
+	KUNIT_CASE(goes_on__all_opcodes),
 	KUNIT_CASE(read__other_version),
 	KUNIT_CASE(read__pad_without_payload),
 	KUNIT_CASE(rnr_timer__table),

@@ -268,7 +268,7 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	run->npkts = 1;
 	run->len = 0;
 	run->more = false;
-	run->payload.kind = ARX_ITER_NONE;
+	arx_iter_none(&run->payload);
 }
 
 /* The next run of a READ response. */

@@ -225,7 +225,7 @@ static void arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	run->h.qpn = qp->attr.dest_qp_num;
 	run->h.psn = qp->req.psn;
 	run->mtu = qp->mtu;
-	run->payload.kind = ARX_ITER_NONE;
+	arx_iter_none(&run->payload);
 	run->len = 0;
 	run->npkts = 1;
 	run->more = false;

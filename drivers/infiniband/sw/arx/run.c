@@ -8,6 +8,16 @@
 #include "run.h"
 
 /**
+ * arx_iter_none - no payload
+ * @it: iterator
+ */
+void arx_iter_none(struct arx_iter *it)
+{
+	it->kind = ARX_ITER_NONE;
+	it->room = 0;
+}
+
+/**
  * arx_iter_sge - start at the first byte of a scatter/gather list
  * @it: iterator
  * @dev: device of the keys
@@ -20,6 +30,7 @@ void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev, struct ib_pd *pd,
 		  const struct arx_sge *list, u32 n, int access)
 {
 	it->kind = ARX_ITER_SGE;
+	it->room = 0;
 	it->sge.dev = dev;
 	it->sge.pd = pd;
 	it->sge.list = list;
@@ -37,6 +48,7 @@ void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev, struct ib_pd *pd,
 void arx_iter_buf(struct arx_iter *it, void *buf)
 {
 	it->kind = ARX_ITER_BUF;
+	it->room = 0;
 	it->buf = buf;
 }
 
@@ -49,6 +61,7 @@ void arx_iter_buf(struct arx_iter *it, void *buf)
 void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va)
 {
 	it->kind = ARX_ITER_MR;
+	it->room = 0;
 	it->mr.mr = mr;
 	it->mr.va = va;
 }
@@ -56,14 +69,17 @@ void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va)
 /**
  * arx_iter_skb - start at the first byte of received packets
  * @it: iterator
- * @first: the first packet; the others follow by ->next; each holds payload
- *	only
+ * @first: the first packet, without headers; the others follow by ->next
+ * @size: bytes of payload in each packet but the last, which may have fewer;
+ *	the caller knows how many there are in all. Pad and ICRC are still there
  */
-void arx_iter_skb(struct arx_iter *it, const struct sk_buff *first)
+void arx_iter_skb(struct arx_iter *it, const struct sk_buff *first, u32 size)
 {
 	it->kind = ARX_ITER_SKB;
+	it->room = 0;
 	it->skb.cur = first;
 	it->skb.off = 0;
+	it->skb.size = size;
 }
 
 /* Step over exhausted and empty entries; false at the end of the list. */
@@ -129,61 +145,70 @@ static void *arx_iter_next_skb(struct arx_iter *it, size_t *len)
 {
 	void *at;
 
-	while (it->skb.cur && it->skb.off == it->skb.cur->len) {
+	if (it->skb.cur && it->skb.off == it->skb.size) {
 		it->skb.cur = it->skb.cur->next;
 		it->skb.off = 0;
 	}
 	if (!it->skb.cur)
 		return NULL;
 
+	*len = min_t(size_t, *len, it->skb.size - it->skb.off);
 	at = arx_skb_at(it->skb.cur, it->skb.off, len);
 	if (at)
 		it->skb.off += *len;
 	return at;
 }
 
+/* Packets follow each other in a page: what is found once is good for some. */
+#define ARX_ITER_FETCH	PAGE_SIZE
+
 /**
- * arx_iter_next - the next contiguous bytes
- * @it: iterator; moves behind them
- * @max: at most so many, not 0
- * @len: receives how many
+ * arx_iter_fetch - find the next contiguous bytes
+ * @it: iterator without room
+ * @want: at least so many, if they are contiguous; not 0
  *
  * Context: within the RCU read section the iterator was made in.
- * Return: their address, or NULL at the end or where a key does not hold.
+ * Return: true if there is room now; false at the end or where a key does not
+ * hold.
  */
-void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len)
+bool arx_iter_fetch(struct arx_iter *it, u32 want)
 {
-	size_t n = max;
-	void *at = NULL;
+	size_t n = max_t(size_t, want, ARX_ITER_FETCH);
 
 	switch (it->kind) {
 	case ARX_ITER_NONE:
-		break;
+		return false;
 	case ARX_ITER_BUF:
-		at = it->buf;
+		n = want;
+		it->at = it->buf;
 		it->buf += n;
 		break;
 	case ARX_ITER_SGE:
-		at = arx_iter_next_sge(it, &n);
+		it->at = arx_iter_next_sge(it, &n);
 		break;
 	case ARX_ITER_MR:
-		at = arx_mr_at(it->mr.mr, it->mr.va, &n);
+		it->at = arx_mr_at(it->mr.mr, it->mr.va, &n);
 		it->mr.va += n;
 		break;
 	case ARX_ITER_SKB:
-		at = arx_iter_next_skb(it, &n);
+		it->at = arx_iter_next_skb(it, &n);
 		break;
 	}
-	*len = n;
-	return at;
+	if (!it->at)
+		return false;
+	it->room = n;
+	return true;
 }
 
 /* Needs no key: a list of 32 entries is walked, not its memory. */
 static int arx_iter_skip_sge(struct arx_iter *it, u32 len)
 {
-	while (len) {
-		u32 n;
+	u32 n = min(len, it->room);
 
+	it->at += n;
+	it->room -= n;
+	len -= n;
+	while (len) {
 		if (!arx_iter_sge_settle(it))
 			return -EFAULT;
 		n = min(len, it->sge.list->length - it->sge.off);

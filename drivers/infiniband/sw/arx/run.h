@@ -24,16 +24,23 @@ enum arx_iter_kind {
 /**
  * struct arx_iter - a place in memory that bytes come from or go to
  * @kind: which of the union
- * @buf: ARX_ITER_BUF: next byte
+ * @room: bytes at @at that have been found and not been handed out yet
+ * @at: the next byte, if @room
+ * @buf: ARX_ITER_BUF: the byte behind @room
  * @sge: ARX_ITER_SGE: list, current entry's region (looked up once), offset in
  *	the current entry, entries left, access wanted of each lkey
  * @mr: ARX_ITER_MR: region and address, already checked for bounds
- * @skb: ARX_ITER_SKB: current packet (the next by skb->next), offset in it
+ * @skb: ARX_ITER_SKB: current packet (the next by skb->next), offset in it, bytes
+ *	of payload in each but perhaps the last
+ *
+ * The members of the union are about what follows behind @room.
  *
  * Valid within one RCU read section. A copy of the struct is a saved position.
  */
 struct arx_iter {
 	enum arx_iter_kind kind;
+	u32 room;
+	void *at;
 	union {
 		void *buf;
 		struct {
@@ -52,17 +59,41 @@ struct arx_iter {
 		struct {
 			const struct sk_buff *cur;
 			u32 off;
+			u32 size;
 		} skb;
 	};
 };
 
+void arx_iter_none(struct arx_iter *it);
 void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev, struct ib_pd *pd,
 		  const struct arx_sge *list, u32 n, int access);
 void arx_iter_buf(struct arx_iter *it, void *buf);
 void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va);
-void arx_iter_skb(struct arx_iter *it, const struct sk_buff *first);
-void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len);
+void arx_iter_skb(struct arx_iter *it, const struct sk_buff *first, u32 size);
+bool arx_iter_fetch(struct arx_iter *it, u32 want);
 int arx_iter_skip(struct arx_iter *it, u32 len);
+
+/**
+ * arx_iter_next - the next contiguous bytes
+ * @it: iterator; moves behind them
+ * @max: at most so many, not 0
+ * @len: receives how many
+ *
+ * Context: within the RCU read section the iterator was made in.
+ * Return: their address, or NULL at the end or where a key does not hold.
+ */
+static inline void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len)
+{
+	void *at;
+
+	if (!it->room && !arx_iter_fetch(it, max))
+		return NULL;
+	*len = min(max, it->room);
+	at = it->at;
+	it->at += *len;
+	it->room -= *len;
+	return at;
+}
 
 /* What arx_iter_copy() could not do. */
 enum arx_copy_error {

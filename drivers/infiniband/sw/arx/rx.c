@@ -28,7 +28,8 @@
  * @daddr: destination address, v4-mapped
  * @first: packets of the run being gathered, linked by ->next; NULL: none
  * @last: the last of them
- * @last_h: headers of @last
+ * @last_len: bytes of its payload
+ * @last_h: its headers
  * @qp: whose run it is
  * @run: it; headers of @first
  * @wake: the completer of @qp wants its requester to run
@@ -43,6 +44,7 @@ struct arx_rx {
 	struct in6_addr daddr;
 	struct sk_buff *first;
 	struct sk_buff *last;
+	u32 last_len;
 	struct arx_headers last_h;
 	struct arx_qp *qp;
 	struct arx_run run;
@@ -78,12 +80,17 @@ static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 	return 0;
 }
 
+static void arx_rx_count_icrc(const struct arx_rx *rx)
+{
+	arx_rx_count(rx, rx->avoided ? ARX_CNT_ICRC_AVOIDED :
+				       ARX_CNT_ICRC_COMPUTED);
+}
+
 static bool arx_rx_icrc_fits(struct arx_rx *rx, struct sk_buff *skb)
 {
 	__le32 icrc;
 
-	arx_rx_count(rx, rx->avoided ? ARX_CNT_ICRC_AVOIDED :
-				       ARX_CNT_ICRC_COMPUTED);
+	arx_rx_count_icrc(rx);
 	if (rx->joined)
 		return true;
 	return !skb_copy_bits(skb, skb->len - sizeof(icrc), &icrc,
@@ -106,8 +113,8 @@ static int arx_rx_pull_headers(struct sk_buff *skb)
 }
 
 /*
- * From a packet that begins with its BTH to its payload alone. A packet whose
- * ICRC does not fit is not looked into.
+ * From a packet that begins with its BTH to one that begins with its payload,
+ * whose length is returned. A packet whose ICRC does not fit is not looked into.
  */
 static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
 			struct arx_headers *h)
@@ -134,11 +141,7 @@ static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
 	}
 
 	__skb_pull(skb, len);
-	if (pskb_trim(skb, skb->len - h->pad - ARX_ICRC_LEN)) {
-		arx_rx_count(rx, ARX_CNT_RX_DROPPED);
-		return -ENOMEM;
-	}
-	return 0;
+	return skb->len - h->pad - ARX_ICRC_LEN;
 }
 
 static bool arx_rx_is_multicast(const struct in6_addr *addr)
@@ -200,8 +203,10 @@ static bool arx_rx_state_fits(const struct arx_qp *qp)
 static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 				   const struct arx_headers *h)
 {
-	struct arx_qp *qp = arx_rx_find_qp(rx, h->qpn);
+	struct arx_qp *qp = rx->qp;
 
+	if (!qp || qp->qpn != h->qpn)
+		qp = arx_rx_find_qp(rx, h->qpn);
 	if (!qp || qp->service != h->service || !arx_rx_state_fits(qp)) {
 		arx_rx_count(rx, ARX_CNT_RX_NO_QP);
 		return NULL;
@@ -248,7 +253,7 @@ static void arx_rx_consume(struct sk_buff *skb)
 		struct sk_buff *next = skb->next;
 
 		skb_mark_not_on_list(skb);
-		consume_skb(skb);
+		napi_consume_skb(skb, 1);
 		skb = next;
 	}
 }
@@ -272,7 +277,8 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	arx_count(dev, RCVD_RUNS);
 	arx_count_add(dev, RCVD_PKTS, run->npkts);
 
-	arx_iter_skb(&run->payload, rx->first);
+	arx_iter_skb(&run->payload, rx->first,
+		     run->npkts > 1 ? run->mtu : run->len);
 	if (run->h.service == ARX_SERVICE_UD)
 		arx_rx_read_grh(run, rx->first, grh);
 	if (arx_rx_is_response(&run->h)) {
@@ -299,10 +305,10 @@ static bool arx_rx_continues(const struct arx_rx *rx,
 	       h->service == last->service &&
 	       h->psn == arx_psn_add(last->psn, 1) &&
 	       !(last->flags & ARX_LAST) && !(h->flags & ARX_FIRST) &&
-	       rx->last->len == rx->run.mtu;
+	       rx->last_len == rx->run.mtu;
 }
 
-static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb,
+static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 			 const struct arx_headers *h)
 {
 	struct arx_run *run = &rx->run;
@@ -310,19 +316,19 @@ static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb,
 	rx->first = skb;
 	run->h = *h;
 	run->npkts = 1;
-	run->len = skb->len;
+	run->len = len;
 	run->mtu = READ_ONCE(rx->qp->mtu);
 }
 
 /* The end of a run speaks for it: 9.7.5.1.2 lets one answer cover many. */
-static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb,
+static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 			  const struct arx_headers *h)
 {
 	struct arx_run *run = &rx->run;
 
 	rx->last->next = skb;
 	run->npkts++;
-	run->len += skb->len;
+	run->len += len;
 	run->h.flags |= h->flags;
 	run->h.ex = h->ex;
 	if (h->flags & ARX_LAST && h->op == ARX_OP_READ_RESPONSE) {
@@ -333,7 +339,7 @@ static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb,
 
 /* To all QPs of the group, whichever device of this netdev they are on. */
 static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
-				     const struct arx_headers *h)
+				     u32 len, const struct arx_headers *h)
 {
 	u8 grh[ARX_GRH_LEN];
 	struct arx_dev *dev;
@@ -342,8 +348,8 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 		struct arx_run run = {
 			.h = *h,
 			.npkts = 1,
-			.len = skb->len,
-			.mtu = skb->len,
+			.len = len,
+			.mtu = len,
 		};
 
 		if (dev->netdev != rx->netdev &&
@@ -352,30 +358,58 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 			continue;
 		arx_count(dev, RCVD_RUNS);
 		arx_count(dev, RCVD_PKTS);
-		arx_iter_skb(&run.payload, skb);
+		arx_iter_skb(&run.payload, skb, len);
 		arx_rx_read_grh(&run, skb, grh);
 		arx_mcast_deliver(dev, &rx->daddr, &run);
 	}
+}
+
+/*
+ * Most packets that arrive joined only go on with the message of the one before,
+ * which says all there is to know of them.
+ */
+static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
+{
+	struct arx_run *run = &rx->run;
+
+	if (!rx->joined || !rx->first || rx->last_len != run->mtu ||
+	    skb->len != ARX_BTH_LEN + run->mtu + ARX_ICRC_LEN ||
+	    !pskb_may_pull(skb, ARX_BTH_LEN) ||
+	    !arx_bth_goes_on(&rx->last_h, skb->data))
+		return false;
+
+	arx_rx_count_icrc(rx);
+	__skb_pull(skb, ARX_BTH_LEN);
+	rx->last->next = skb;
+	rx->last = skb;
+	rx->last_h.psn = arx_psn_add(rx->last_h.psn, 1);
+	run->npkts++;
+	run->len += run->mtu;
+	return true;
 }
 
 /* One packet, beginning with its BTH. */
 static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 {
 	struct arx_headers h;
+	int len;
 
 	skb_mark_not_on_list(skb);
-	if (arx_rx_strip(rx, skb, &h))
+	if (arx_rx_goes_on(rx, skb))
+		return;
+	len = arx_rx_strip(rx, skb, &h);
+	if (len < 0)
 		goto drop;
 
 	if (h.qpn == ARX_MULTICAST_QPN && h.service == ARX_SERVICE_UD &&
 	    arx_rx_is_multicast(&rx->daddr)) {
-		arx_rx_receive_multicast(rx, skb, &h);
+		arx_rx_receive_multicast(rx, skb, len, &h);
 		consume_skb(skb);
 		return;
 	}
 
 	if (arx_rx_continues(rx, &h)) {
-		arx_rx_append(rx, skb, &h);
+		arx_rx_append(rx, skb, len, &h);
 	} else {
 		struct arx_qp *qp = arx_rx_admit(rx, &h);
 
@@ -383,9 +417,10 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 		if (!qp)
 			goto drop;
 		rx->qp = qp;
-		arx_rx_begin(rx, skb, &h);
+		arx_rx_begin(rx, skb, len, &h);
 	}
 	rx->last = skb;
+	rx->last_len = len;
 	rx->last_h = h;
 	return;
 

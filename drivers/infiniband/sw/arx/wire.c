@@ -421,6 +421,26 @@ int arx_bth_read(struct arx_headers *h, const void *from)
 }
 
 /**
+ * arx_bth_goes_on - is a packet in the middle of the message of the last one?
+ * @last: headers of the packet before it
+ * @from: ARX_BTH_LEN bytes
+ *
+ * Return: true if it is the next packet of that message and neither ends it nor
+ * asks or says anything else; false tells nothing.
+ */
+bool arx_bth_goes_on(const struct arx_headers *last, const void *from)
+{
+	const struct arx_bth *bth = from;
+
+	return !(last->flags & ARX_LAST) &&
+	       bth->opcode == (last->service | arx_codes[last->op][MIDDLE]) &&
+	       bth->flags == ARX_BTH_MIGRATED &&
+	       be16_to_cpu(bth->pkey) == ARX_PKEY &&
+	       be32_to_cpu(bth->qpn) == last->qpn &&
+	       be32_to_cpu(bth->psn) == arx_psn_add(last->psn, 1);
+}
+
+/**
  * arx_headers_read - understand a packet's headers
  * @h: receives them; fields of headers that the packet does not have are 0
  * @from: the BTH

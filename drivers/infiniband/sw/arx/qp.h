@@ -72,7 +72,7 @@ enum arx_req_pending {
  * @rewinds: comp.rewinds answered so far
  * @rd_sent: READs and atomics handed over, counted like comp.rd_done
  * @unacked: packets sent since the last acknowledge request
- * @batch: packets that have not left yet; empty between turns
+ * @batch: what has not left yet; empty between turns
  * @waiting: stopped for the completer; published, see arx_requester_run()
  * @blocked: stopped for the socket, which starts it again; published
  * @failed: a WQE got an error status: no further one is executed
@@ -174,7 +174,7 @@ struct arx_reply {
  * @ack_event: enum ib_event_type of the error that follows a NAK, with the
  *	transition to the error state; IB_EVENT_COMM_EST (never an error): none
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
- * @batch: packets that have not left yet; empty while @lock is free
+ * @batch: what has not left yet; empty while @lock is free
  */
 struct arx_resp {
 	spinlock_t lock;	/* of all */
@@ -272,7 +272,6 @@ struct arx_comp {
  * @work: runs requester and responder from softirq context
  * @tx_sock: owns the packets on their way down, see tx.c
  * @tx_blocked: @tx_sock was full; whoever clears it schedules the QP
- * @tx_cpu: CPU whose queues hold what @tx_sock accounts for
  */
 struct arx_qp {
 	struct ib_qp ib;
@@ -303,7 +302,6 @@ struct arx_qp {
 	struct work_struct work;
 	struct socket *tx_sock;
 	bool tx_blocked;
-	int tx_cpu;
 };
 
 extern struct arx_ids arx_qps;

@@ -131,32 +131,57 @@ void arx_tx_cleanup(struct arx_qp *qp)
 }
 
 /*
- * Each CPU has queues of its own on the way down, and on veth up again: packets
- * sent here would overtake those that still wait on another CPU, which the peer
- * takes for a loss. Have the QP go on there instead. Its requester and
- * responder may both write tx_cpu; either's word will do.
+ * Would it be taken for a loss if a run overtook what its stage has sent before?
+ * Not if that has arrived, and not for an acknowledgment, unless read data is on
+ * its way: older ones say less. The requester's packets and the responder's may
+ * overtake each other.
  */
-static bool arx_tx_moved(struct arx_qp *qp)
+static bool arx_tx_must_follow(const struct arx_qp *qp,
+			       const struct arx_tx_batch *batch,
+			       const struct arx_run *run)
 {
-	int cpu = READ_ONCE(qp->tx_cpu);
+	switch (run->h.op) {
+	case ARX_OP_ACK:
+		return batch->data;
+	case ARX_OP_READ_RESPONSE:
+	case ARX_OP_ATOMIC_ACK:
+		return true;
+	default:
+		return qp->service != ARX_SERVICE_RC ||
+		       run->h.psn != arx_published(&qp->comp.una);
+	}
+}
+
+/*
+ * Each CPU has queues of its own on the way down, and on veth up again: packets
+ * sent here may overtake those that still wait on another CPU. If they must not,
+ * have the QP go on there instead.
+ */
+static bool arx_tx_moved(struct arx_qp *qp, struct arx_tx_batch *batch,
+			 const struct arx_run *run)
+{
+	int cpu = batch->cpu;
 
 	if (likely(cpu == smp_processor_id()))
 		return false;
-	if (sk_wmem_alloc_get(qp->tx_sock->sk) && cpu_online(cpu)) {
+	if (!sk_wmem_alloc_get(qp->tx_sock->sk)) {
+		batch->data = false;
+	} else if (cpu_online(cpu) && arx_tx_must_follow(qp, batch, run)) {
 		arx_count(arx_qp_dev(qp), TX_MOVED);
 		queue_work_on(cpu, system_bh_wq, &qp->work);
 		return true;
 	}
-	WRITE_ONCE(qp->tx_cpu, smp_processor_id());
+	batch->cpu = smp_processor_id();
 	return false;
 }
 
 /* Is there room for a run? If not, arx_tx_write_space() schedules the QP. */
-static bool arx_tx_may_send(struct arx_qp *qp)
+static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_batch *batch,
+			    const struct arx_run *run)
 {
 	struct sock *sk = qp->tx_sock->sk;
 
-	if (arx_tx_moved(qp))
+	if (arx_tx_moved(qp, batch, run))
 		return false;
 	if (likely(sk_wmem_alloc_get(sk) < ARX_TX_SNDBUF))
 		return true;
@@ -538,24 +563,26 @@ static void arx_tx_send_packets(struct arx_qp *qp,
 }
 
 /*
- * Join the packets, or even one whose ICRC is worth avoiding, unless the stack
+ * Join the packets, or even one if its ICRC can be avoided, unless the stack
  * will transform what it carries (IPsec, encapsulation by the route), or let it
- * out as it is.
+ * out as it is. A short one is not worth being let apart in front of a netdev
+ * that would not take it as it is.
  */
 static bool arx_tx_joins(const struct arx_tx_batch *batch)
 {
+	struct net_device *netdev = dst_dev_rcu(batch->dst);
+
 	return arx_gso_usable() &&
-	       (batch->n > 1 || skb_is_nonlinear(batch->first)) &&
+	       (batch->n > 1 || skb_is_nonlinear(batch->first) ||
+		netdev->features & NETIF_F_GSO_FRAGLIST) &&
 	       !dst_xfrm(batch->dst) && !batch->dst->lwtstate &&
-	       arx_gso_may_leave(dst_dev_rcu(batch->dst));
+	       arx_gso_may_leave(netdev);
 }
 
 static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 {
 	struct arx_dev *dev = arx_qp_dev(qp);
 
-	/* Gathered packets counted for nobody who asked meanwhile. */
-	WRITE_ONCE(qp->tx_cpu, smp_processor_id());
 	arx_count(dev, SENT_RUNS);
 	arx_count_add(dev, SENT_PKTS, batch->n);
 	if (arx_tx_joins(batch)) {
@@ -584,7 +611,10 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 	if (batch->n)
 		arx_tx_send(qp, batch);
 	dst_release(batch->dst);
-	*batch = (struct arx_tx_batch) {};
+	*batch = (struct arx_tx_batch) {
+		.cpu = batch->cpu,
+		.data = batch->data,
+	};
 }
 
 static unsigned int arx_tx_headroom(const struct arx_av *av,
@@ -647,8 +677,10 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	};
 	int err;
 
-	if (!arx_tx_may_send(qp))
+	if (!arx_tx_may_send(qp, batch, run))
 		return -EAGAIN;
+	if (run->h.op == ARX_OP_READ_RESPONSE || run->h.op == ARX_OP_ATOMIC_ACK)
+		batch->data = true;
 	if (!arx_tx_follows(batch, av, run)) {
 		arx_tx_flush(qp, batch);
 		err = arx_tx_begin(qp, batch, av, run->h.psn);

@@ -27,6 +27,8 @@ struct sk_buff;
  * @n: how many
  * @len: bytes from BTH to ICRC, of all
  * @largest: of the largest
+ * @cpu: whose queues hold what the stage has sent; stays when a batch ends
+ * @data: answers with data may be among it; stays, too
  */
 struct arx_tx_batch {
 	const struct arx_av *av;
@@ -38,6 +40,8 @@ struct arx_tx_batch {
 	u32 n;
 	u32 len;
 	u32 largest;
+	int cpu;
+	bool data;
 };
 
 /* What a run takes of a batch at most. */

@@ -103,10 +103,13 @@ static void watch__not_for_long_messages(struct kunit *test)
 static void watch__not_for_kernel_consumers(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
+	struct ib_uqp_object *uobject = qp->ib.uobject;
 
 	qp->ib.uobject = NULL;
 	post_and_kick(test, 12, 0, 8);
 	EXPECT_FLAGS(test, qp, 0);
+	/* Who ends it must not count by sq_prod, which is a consumer's. */
+	qp->ib.uobject = uobject;
 }
 
 static void watch__turned_off(struct kunit *test)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The KUnit suites of arx_kunit.ko, which report as KTAP.
 # kernels: uml
-# timeout: 120
+# timeout: 300
 
 source "$(dirname "$0")/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What the documentation shows first does what it says: Documentation/first.c, and a refusal for a device that is not there.
 # kernels: 6.12 7.2 uml
-# timeout: 60
+# timeout: 120
 
 source "$(dirname "$0")/lib.sh"
 

@@ -2,7 +2,7 @@
 # Every kind of Ethernet netdev below a device, with traffic whose bytes are verified; the port follows its netdev: state, MTU,
 # addresses, name, removal, network namespace; both modes of network namespaces.
 # kernels: 6.12 7.2
-# timeout: 400
+# timeout: 700
 
 source "$(dirname "$0")/lib.sh"
 modprobe -a "${driver/rxe/rdma_rxe}" 8021q bonding bridge macvlan dummy 2>/dev/null

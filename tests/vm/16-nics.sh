@@ -2,7 +2,8 @@
 # Network cards as QEMU has them, two of a kind joined by a wire, one for each host: what leaves is really split and checked, and
 # what arrives is joined again by GRO, or is not.
 # kernels: 6.12 7.2
-# timeout: 200
+# left: 6.12
+# timeout: 400
 
 source "$(dirname "$0")/lib.sh"
 

@@ -2,7 +2,8 @@
 # What lies below transforms the packets: MACsec, IPsec in both modes, and a VXLAN that goes through IPsec. The ICRC must be in the
 # packet before that happens, since what is encrypted cannot be looked into any more.
 # kernels: 6.12 7.2
-# timeout: 200
+# left: 6.12
+# timeout: 400
 
 source "$(dirname "$0")/lib.sh"
 
@@ -82,28 +83,28 @@ vxlan() {
 
 hosts --driver none --mtu 9000
 modprobe -a "$driver" macsec
-check macsec 30 macsec
+check macsec 90 macsec
 h1 ping -q -c 1 $ip2 >/dev/null
 carries macsec
-check macsec-encrypted 10 encrypted
-check macsec-icrc 10 right
+check macsec-encrypted 60 encrypted
+check macsec-icrc 60 right
 
 for mode in transport tunnel; do
 	hosts --mtu 9000
-	check ipsec-$mode 30 ipsec $mode $ip1 $ip2
+	check ipsec-$mode 90 ipsec $mode $ip1 $ip2
 	carries ipsec-$mode
-	check ipsec-$mode-sealed 10 sealed
-	check ipsec-$mode-icrc 10 right
+	check ipsec-$mode-sealed 60 sealed
+	check ipsec-$mode-icrc 60 right
 done
 
 hosts --mtu 9000
-check ipsec-v6 30 ipsec transport $ip61 $ip62
+check ipsec-v6 90 ipsec transport $ip61 $ip62
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "ipsec-v6-rc: gid=v6 op=mix size=300,65537 count=8 both=1 $patient" || (( ++failures ))
-check ipsec-v6-sealed 10 sealed
+check ipsec-v6-sealed 60 sealed
 
 hosts --driver none --mtu 9000
-check vxlan 30 vxlan
+check vxlan 90 vxlan
 h1 ping -q -c 1 $ip2 >/dev/null
 carries vxlan
-check vxlan-sealed 10 sealed
-check vxlan-icrc 10 right
+check vxlan-sealed 60 sealed
+check vxlan-icrc 60 right

@@ -3,6 +3,7 @@
 # and ICRC are scapy's own, the headers that it lacks stand in wire/roce.py). Then traffic between two arx devices is captured and
 # judged by tshark and by scapy.
 # kernels: 6.12 7.2 uml
+# left: 6.12
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

@@ -2,7 +2,7 @@
 # Every packet that leaves for someone else carries a right ICRC, whichever way it leaves: wire/icrc has the ways. (Under the debug
 # kernel, by default, those that differ in how packets are parted.)
 # kernels: 6.12 7.2 uml
-# timeout: 300
+# timeout: 500
 
 source "$(dirname "$0")/lib.sh"
 

@@ -2,6 +2,7 @@
 # Sourced by tests/vm/NN-name.sh, which run in a machine. A script's head says where and for how long:
 #
 #   # kernels: 6.12 7.2 uml
+#   # left: 6.12		kernels on which only make test-full runs it
 #   # timeout: 300
 #
 # It prints a line for each case: `ok NAME`, `not ok NAME: why`, `skip NAME: reason`.
@@ -44,6 +45,7 @@ counter() {
 check() {
 	local name=$1 seconds=$2 log pid status=0 late=''
 	shift 2
+	! full || seconds=$((seconds * 5))
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
 	set -m
 	(set -e; "$@") >"$log" 2>&1 </dev/null &

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * bench-qps NETNS DEVICE NETNS DEVICE COUNT SECONDS
+ * bench-qps NETNS DEVICE NETNS DEVICE COUNT|busy SECONDS
  *
  * Connect COUNT RC queue pairs of the first device to as many of the second,
  * each device opened in its network namespace, and write 8 bytes at a time,
@@ -8,6 +8,9 @@
  * are idle, then by all in turn. Prints, as JSON, microseconds for each message
  * and the kernel's memory for an idle QP beside its rings, which are memory of
  * the application's size and choice.
+ *
+ * With "busy", there are two pairs, and the other one always has 1 GiB posted:
+ * the median, the 99th percentile and the most that a message takes beside it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,12 +23,15 @@
 #include <unistd.h>
 
 #define DEPTH	16
+#define BULK	(64UL << 20)	/* DEPTH of them are posted */
 
 struct side {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
+	struct ibv_cq *bulk_cq;
 	struct ibv_mr *mr;
+	struct ibv_mr *bulk;
 	struct ibv_qp **qp;
 	union ibv_gid gid;
 	int gid_index;
@@ -96,10 +102,10 @@ static void open_side(struct side *s, const char *netns, const char *device, int
 	find_gid(s);
 }
 
-static void make_qp(struct side *s, int i)
+static void make_qp(struct side *s, int i, struct ibv_cq *send_cq)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = s->cq, .recv_cq = s->cq, .qp_type = IBV_QPT_RC,
+		.send_cq = send_cq, .recv_cq = s->cq, .qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 
@@ -162,6 +168,63 @@ static double measure(struct side *from, struct side *to, int count, double seco
 	return (now() - start) / n * 1e6;
 }
 
+static void add_bulk(struct side *s)
+{
+	void *memory = aligned_alloc(4096, BULK);
+
+	check(memory != NULL, "aligned_alloc");
+	memset(memory, 1, BULK);
+	s->bulk = ibv_reg_mr(s->pd, memory, BULK, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	check(s->bulk != NULL, "ibv_reg_mr");
+	s->bulk_cq = ibv_create_cq(s->context, DEPTH, NULL, NULL, 0);
+	check(s->bulk_cq != NULL, "ibv_create_cq");
+}
+
+static void write_bulk(struct side *from, struct side *to)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)from->bulk->addr, .length = BULK, .lkey = from->bulk->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { .remote_addr = (uintptr_t)to->bulk->addr, .rkey = to->bulk->rkey },
+	};
+
+	check(!ibv_post_send(from->qp[1], &wr, &bad), "ibv_post_send");
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* One pair writes 8 bytes at a time while the other always has 1 GiB to write. */
+static void measure_beside_bulk(struct side *from, struct side *to, double seconds)
+{
+	static double took[1000000];
+	struct ibv_wc wc;
+	double end;
+	int i, n, bulks = 0;
+
+	for (i = 0; i < DEPTH; i++)
+		write_bulk(from, to);
+	end = now() + seconds;
+	for (n = 0; n < 1000000 && (now() < end || !bulks); n++) {
+		double start = now();
+
+		write_one(from, to, 0);
+		took[n] = (now() - start) * 1e6;
+		while (ibv_poll_cq(from->bulk_cq, 1, &wc)) {
+			check(wc.status == IBV_WC_SUCCESS, "completion");
+			write_bulk(from, to);
+			bulks++;
+		}
+	}
+	check(bulks > 0, "not one bulk has arrived");
+	qsort(took, n, sizeof(took[0]), by_size);
+	printf("{\"median\": %.3f, \"p99\": %.3f, \"most\": %.3f}\n", took[n / 2], took[n * 99L / 100], took[n - 1]);
+}
+
 /* In KiB; what is free, or could be at once. */
 static long available(void)
 {
@@ -187,29 +250,50 @@ static long mapped(void)
 	return pages * sysconf(_SC_PAGESIZE) / 1024;
 }
 
+static void make_pair(struct side *a, struct side *b, int i, struct ibv_cq *send_cq)
+{
+	make_qp(a, i, send_cq);
+	make_qp(b, i, b->cq);
+	connect_qp(a, b, i);
+	connect_qp(b, a, i);
+}
+
+static void measure_counts(struct side *a, struct side *b, int count, double seconds)
+{
+	long free_before, mapped_before, taken;
+	double one, turn;
+	int i;
+
+	free_before = available();
+	mapped_before = mapped();
+	for (i = 0; i < count; i++)
+		make_pair(a, b, i, a->cq);
+	taken = (free_before - available()) - (mapped() - mapped_before);
+	one = measure(a, b, 1, seconds);
+	turn = measure(a, b, count, seconds);
+	printf("{\"one\": %.3f, \"turn\": %.3f, \"kib\": %.3f}\n", one, turn, taken / (2.0 * count));
+}
+
 int main(int argc, char **argv)
 {
 	static struct side a, b;
-	double seconds, one, turn;
-	long free_before, mapped_before, taken;
-	int i, count;
+	double seconds;
+	int busy, count;
 
-	check(argc == 7, "bench-qps NETNS DEVICE NETNS DEVICE COUNT SECONDS");
-	count = atoi(argv[5]);
+	check(argc == 7, "bench-qps NETNS DEVICE NETNS DEVICE COUNT|busy SECONDS");
+	busy = !strcmp(argv[5], "busy");
+	count = busy ? 2 : atoi(argv[5]);
 	seconds = atof(argv[6]);
 	open_side(&a, argv[1], argv[2], count);
 	open_side(&b, argv[3], argv[4], count);
-	free_before = available();
-	mapped_before = mapped();
-	for (i = 0; i < count; i++) {
-		make_qp(&a, i);
-		make_qp(&b, i);
-		connect_qp(&a, &b, i);
-		connect_qp(&b, &a, i);
+	if (!busy) {
+		measure_counts(&a, &b, count, seconds);
+		return 0;
 	}
-	taken = (free_before - available()) - (mapped() - mapped_before);
-	one = measure(&a, &b, 1, seconds);
-	turn = measure(&a, &b, count, seconds);
-	printf("{\"one\": %.3f, \"turn\": %.3f, \"kib\": %.3f}\n", one, turn, taken / (2.0 * count));
+	add_bulk(&a);
+	add_bulk(&b);
+	make_pair(&a, &b, 0, a.cq);
+	make_pair(&a, &b, 1, a.bulk_cq);
+	measure_beside_bulk(&a, &b, seconds);
 	return 0;
 }

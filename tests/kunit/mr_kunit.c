@@ -114,7 +114,7 @@ static void mr__find_range(struct kunit *test)
 
 	rcu_read_lock();
 	mr = find(&t->dev, &t->pd, key, IB_ACCESS_REMOTE_READ, e->iova,
-			 e->length);
+		  e->length);
 	rcu_read_unlock();
 	KUNIT_EXPECT_PTR_EQ(test, mr, e->fits ? &t->mr : NULL);
 }
@@ -296,14 +296,14 @@ static void mr__dma(struct kunit *test)
 	ib = arx_get_dma_mr(&t->pd, IB_ACCESS_LOCAL_WRITE);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
 	mr = find(&t->dev, &t->pd, ib->lkey, IB_ACCESS_LOCAL_WRITE,
-			 addr, PAGE_SIZE);
+		  addr, PAGE_SIZE);
 	KUNIT_EXPECT_PTR_EQ(test, mr, to_arx_mr(ib));
 	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(mr, addr, &len), page);
 	KUNIT_EXPECT_EQ(test, len, PAGE_SIZE);
 	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->pd, ib->rkey,
-					    IB_ACCESS_REMOTE_READ, addr, 1));
+				     IB_ACCESS_REMOTE_READ, addr, 1));
 	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->other, ib->lkey, 0,
-					    addr, 1));
+				     addr, 1));
 	arx_dereg_mr(ib, NULL);
 }
 
@@ -373,11 +373,11 @@ static void mr__fast_reg(struct kunit *test)
 
 	/* Not before it is registered. */
 	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->pd, key, 0,
-					    mr->ib.iova, 1));
+				     mr->ib.iova, 1));
 	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key,
 					      IB_ACCESS_REMOTE_READ), 0);
 	KUNIT_EXPECT_PTR_EQ(test, find(&t->dev, &t->pd, key,
-					      IB_ACCESS_REMOTE_READ,
+				       IB_ACCESS_REMOTE_READ,
 					      mr->ib.iova, len), mr);
 	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(mr, mr->ib.iova, &len), buf + 100);
 	KUNIT_EXPECT_EQ(test, len, 3 * SZ_4K - 100);

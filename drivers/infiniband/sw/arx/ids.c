@@ -72,7 +72,7 @@ int arx_ids_add(struct arx_ids *ids, void *object, u32 *id)
 			return 0;
 		/* Short of memory, or busy growing. */
 		if (err != -EEXIST)
-			msleep(1);
+			fsleep(USEC_PER_MSEC);
 	}
 	kfree(new);
 	return err == -EEXIST ? -ENOSPC : err;

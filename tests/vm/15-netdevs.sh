@@ -347,7 +347,7 @@ hosts --mtu 9000
 check netns-moved 60 moved
 check netns-moved-back 60 moved_back
 check netns-ends 30 namespace_ends
-check exclusive 10 gone h2 "${driver}1"
+check exclusive 60 gone h2 "${driver}1"
 
 # ---- the port follows ----
 

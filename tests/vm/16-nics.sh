@@ -84,13 +84,13 @@ for kind in virtio_net:virtio e1000e:pci; do
 	modprobe "$driver"
 	modprobe "$module" || { fail "$module" "the module does not load"; continue; }
 	h1 ip link delete eth0
-	check "$module" 40 joined_by "$module"
+	check "$module" 60 joined_by "$module"
 	carries "$module" "$long"
-	check "$module-icrc" 10 checked
-	check "$module-no-gro" 10 offloads gro off
+	check "$module-icrc" 60 checked
+	check "$module-no-gro" 60 offloads gro off
 	carries "$module-no-gro" "$long"
-	check "$module-no-offloads" 20 offloads gro on tx off sg off
+	check "$module-no-offloads" 60 offloads gro on tx off sg off
 	carries "$module-no-offloads"
-	check "$module-unbound" 30 unbound "${kind#*:}" "$module"
-	check "$module-down" 20 arx-hosts down
+	check "$module-unbound" 60 unbound "${kind#*:}" "$module"
+	check "$module-down" 60 arx-hosts down
 done

@@ -40,10 +40,10 @@ set_again() {
 }
 
 hosts
-check default 10 eval '[[ $(attribute "$attribute") == 50 ]]'
+check default 60 eval '[[ $(attribute "$attribute") == 50 ]]'
 check single 40 kicks single $count $count
 check stream 40 kicks stream 1 $few
-check looked 10 looked
+check looked 60 looked
 check events 60 kicks events 1 $((2 * few))
 check turned-off 40 turned_off
 check set-again 40 set_again

@@ -95,6 +95,6 @@ check connect 60 connect
 check small 100 moves 4k
 check large 100 moves 1M
 check many 100 many
-check moved-by-arx 10 moved_by_arx
+check moved-by-arx 60 moved_by_arx
 check removed 120 removed
 check unload 30 unload

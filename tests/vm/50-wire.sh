@@ -13,7 +13,7 @@ wire=$(dirname "$0")/wire
 single_packets() { h1 ethtool -K eth0 tx-gso-list off && h2 ethtool -K eth0 tx-gso-list off; }
 
 hosts --peer none
-check single-packets 10 single_packets
+check single-packets 60 single_packets
 h1 ping -q -c 1 $ip2 >/dev/null
 h1 ping -q -c 1 $ip62 >/dev/null
 h1 timeout 100 "$wire/peer" "$dev1" $ip1 $ip2 || (( ++failures ))
@@ -49,9 +49,9 @@ sys.exit(count["icrc_computed"] + count["icrc_avoided"] != packets)'
 
 hosts
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "joined: op=send,read size=1,30000 count=8" || (( ++failures ))
-check icrc-counted-joined 10 counted h1 "$dev1"
-check single-packets-2 10 single_packets
+check icrc-counted-joined 60 counted h1 "$dev1"
+check single-packets-2 60 single_packets
 capture v4 v4
 debug_kernel || capture v6 v6
-check icrc-counted-single 10 counted h1 "$dev1"
-check icrc-counted-single-2 10 counted h2 "$dev2"
+check icrc-counted-single 60 counted h1 "$dev1"
+check icrc-counted-single-2 60 counted h2 "$dev2"

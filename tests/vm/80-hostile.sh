@@ -55,9 +55,9 @@ check verbs 60 h1 hostile verbs "$dev1"
 unharmed commands h1 hostile commands "$dev1" $seconds
 kicks=$(counter "$dev1" kicks h1) errors=$(counter "$dev1" send_err h1)
 unharmed rings h1 hostile rings "$dev1" $seconds
-check rings-were-read 10 eval '(( $(counter "$dev1" kicks h1) > kicks + 1000 && $(counter "$dev1" send_err h1) > errors + 10 ))'
+check rings-were-read 60 eval '(( $(counter "$dev1" kicks h1) > kicks + 1000 && $(counter "$dev1" send_err h1) > errors + 10 ))'
 unharmed packets-v4 aimed v4 $ip2 $ip1
 unharmed packets-v6 aimed v6 $ip62 $ip61
-check tried 10 tried
+check tried 60 tried
 check cleaned-up 20 until_true 10 all_gone
 check unload 30 eval 'arx-hosts down && rmmod arx'

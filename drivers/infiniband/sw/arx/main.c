@@ -519,7 +519,7 @@ static int __init arx_init(void)
 	arx_crc_init();
 	err = arx_net_init();
 	if (err)
-		return err;
+		goto destroy_ids;
 	err = register_netdevice_notifier(&arx_netdev_notifier);
 	if (err)
 		goto exit_net;
@@ -529,6 +529,8 @@ static int __init arx_init(void)
 
 exit_net:
 	arx_net_exit();
+destroy_ids:
+	arx_ids_destroy(&arx_qps);
 	return err;
 }
 

@@ -365,9 +365,13 @@ static struct sk_buff *arx_tx_alloc(u32 len)
 {
 	u32 size = SKB_DATA_ALIGN(len) +
 		   SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
-	void *data = napi_alloc_frag(size);
 	struct sk_buff *skb;
+	void *data;
 
+	/* For a netdev that wants more headroom than a fragment has. */
+	if (size > PAGE_SIZE)
+		return alloc_skb(len, GFP_ATOMIC | __GFP_NOWARN);
+	data = napi_alloc_frag(size);
 	if (!data)
 		return NULL;
 	skb = napi_build_skb(data, size);

@@ -167,6 +167,17 @@ static void opcodes__round_trip(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, known, 23 + 12 + 2 + 1);
 }
 
+static void plain_bth(struct arx_bth *bth, u8 opcode, u32 psn)
+{
+	*bth = (struct arx_bth) {
+		.opcode = opcode,
+		.flags = ARX_BTH_MIGRATED,
+		.pkey = cpu_to_be16(ARX_PKEY),
+		.qpn = cpu_to_be32(0x123456),
+		.psn = cpu_to_be32(psn),
+	};
+}
+
 /* A BTH with one field changed; which one, @what tells. */
 static void vary(struct arx_bth *bth, int what)
 {
@@ -211,17 +222,10 @@ static void goes_on__all_opcodes(struct kunit *test)
 	int found = 0;
 
 	for (opcode = 0; opcode < 256 * 256; opcode++) {
-		*bth = (struct arx_bth) {
-			.opcode = opcode >> 8,
-			.flags = ARX_BTH_MIGRATED,
-			.pkey = cpu_to_be16(ARX_PKEY),
-			.qpn = cpu_to_be32(0x123456),
-			.psn = cpu_to_be32(ARX_PSN_MASK),
-		};
+		plain_bth(bth, opcode >> 8, ARX_PSN_MASK);
 		if (arx_headers_read(&last, in, sizeof(in)) < 0)
 			continue;
-		bth->opcode = opcode;
-		bth->psn = 0;
+		plain_bth(bth, opcode, 0);
 		if (arx_headers_read(&h, in, sizeof(in)) < 0)
 			continue;
 		KUNIT_ASSERT_EQ(test, arx_bth_goes_on(&last, in),
@@ -232,19 +236,12 @@ static void goes_on__all_opcodes(struct kunit *test)
 	/* Behind first and middle: SEND and WRITE of RC and UC, READ response */
 	KUNIT_EXPECT_EQ(test, found, 2 * (2 * 2 + 1));
 
-	bth->opcode = 0x07;	/* RC WRITE middle */
-	bth->psn = cpu_to_be32(ARX_PSN_MASK);
+	plain_bth(bth, 0x07, ARX_PSN_MASK);	/* RC WRITE middle */
 	KUNIT_ASSERT_GT(test, arx_headers_read(&last, in, sizeof(in)), 0);
 	for (what = 0; what <= 8; what++) {
-		bth->psn = 0;
+		plain_bth(bth, 0x07, 0);
 		vary(bth, what);
 		KUNIT_EXPECT_EQ(test, arx_bth_goes_on(&last, in), !what);
-		*bth = (struct arx_bth) {
-			.opcode = 0x07,
-			.flags = ARX_BTH_MIGRATED,
-			.pkey = cpu_to_be16(ARX_PKEY),
-			.qpn = cpu_to_be32(0x123456),
-		};
 	}
 }
 

@@ -42,23 +42,28 @@ mtu_is() { [[ "$(mtu_of "$1" "$2")" == "$3" ]] || { echo "active_mtu $(mtu_of "$
 gids() {
 	on "$1" bash -c 'cd "/sys/class/infiniband/$0/ports/1" || exit
 		grep -Hv 0000:0000:0000:0000:0000:0000:0000:0000 gids/* | while IFS=: read -r file gid; do
-			echo "$gid $(cat "gid_attrs/ndevs/${file#gids/}")"
+			echo "$gid $(<"gid_attrs/ndevs/${file#gids/}")"
 		done | sort -u' "$2"
 }
 # gid_of ADDRESS...: as sysfs writes them
 gid_of() {
-	python3 -c '
-import ipaddress, sys
-for text in sys.argv[1:]:
-    address = ipaddress.ip_address(text)
-    print((b"\0" * 10 + b"\xff" * 2 + address.packed if address.version == 4 else address.packed).hex(":", 2))' "$@"
+	local address head tail
+	for address; do
+		if [[ $address != *:* ]]; then
+			printf '0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x\n' ${address//./ }
+			continue
+		fi
+		IFS=: read -ra head <<<"${address%%::*}"
+		IFS=: read -ra tail <<<"${address#*::}"
+		while (( ${#head[@]} + ${#tail[@]} < 8 )); do head+=(0); done
+		printf '%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x\n' "${head[@]/#/0x}" "${tail[@]/#/0x}"
+	done
 }
 # link_local HOST NETDEV: the address that follows from the MAC
 link_local() {
-	on "$1" cat "/sys/class/net/$2/address" | python3 -c '
-m = [int(x, 16) for x in input().split(":")]
-m = [m[0] ^ 2, m[1], m[2], 0xff, 0xfe, m[3], m[4], m[5]]
-print("fe80::" + ":".join("%02x%02x" % (m[i], m[i + 1]) for i in range(0, 8, 2)))'
+	local mac
+	IFS=: read -ra mac <<<"$(on "$1" cat "/sys/class/net/$2/address")"
+	printf 'fe80::%x:%x:%x:%x\n' $((0x${mac[0]}${mac[1]} ^ 0x200)) $((0x${mac[2]}ff)) $((0xfe${mac[3]})) $((0x${mac[4]}${mac[5]}))
 }
 # gids_are HOST DEVICE NETDEV ADDRESS...: those and no others
 gids_are() {

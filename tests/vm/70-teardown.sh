@@ -15,12 +15,10 @@ pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n 
 
 # No object is left but those that the device makes for itself.
 nothing_left() {
-	local host left
+	local host
 	for host in h1 h2; do
-		left=$(ip netns exec $host rdma -j resource show | python3 -c '
-import json, sys
-print(sum(d.get(k, 0) for d in json.load(sys.stdin) for k in ("mr", "ctx", "srq", "cm_id")))')
-		[[ $left == 0 ]] || { ip netns exec $host rdma resource show; return 1; }
+		ip netns exec $host rdma resource show >"$scratch/left"
+		not grep -E ' (mr|ctx|srq|cm_id) [1-9]' "$scratch/left" || return 1
 	done
 	(( $(pinned) == pinned_before )) || { echo "$(pinned) pages pinned, not $pinned_before"; return 1; }
 }

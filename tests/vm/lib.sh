@@ -36,14 +36,13 @@ skip() { echo "skip $1: $2"; }
 
 # counter DEVICE NAME [HOST]
 counter() {
-	${3:+ip netns exec "$3"} rdma statistic show link "$1" -j |
-		python3 -c 'import json, sys; print(json.load(sys.stdin)[0][sys.argv[1]])' "$2"
+	[[ $(${3:+ip netns exec "$3"} rdma statistic show link "$1") =~ \ $2\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
 # check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in a process group of its own, under set -e, and what
 # it has started is gone afterwards.
 check() {
-	local name=$1 seconds=$2 log pid status=0 late=''
+	local name=$1 seconds=$2 log pid status=0 late='' start=${EPOCHREALTIME/./} took
 	shift 2
 	! full || seconds=$((seconds * 5))
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
@@ -59,7 +58,8 @@ check() {
 	elif (( status )); then
 		fail "$name" "status $status" "$log"
 	else
-		echo "ok $name"
+		took=$(( (${EPOCHREALTIME/./} - start) / 100000 ))	# in tenths
+		echo "ok $name ($((took / 10)).$((took % 10)) s)"
 	fi
 }
 

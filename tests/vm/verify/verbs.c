@@ -144,6 +144,9 @@ struct ibv_ah *ah_make(struct ibv_pd *pd, const struct config *c, const union ib
 	struct ibv_ah_attr attr = ah_attr(c, gid);
 	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
 
+	/* libibverbs gives a neighbour three seconds to answer; once an emulated machine took longer. */
+	if (!ah && errno == ETIMEDOUT)
+		ah = ibv_create_ah(pd, &attr);
 	if (!ah)
 		failed("ibv_create_ah: %s", strerror(errno));
 	return ah;

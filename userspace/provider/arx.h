@@ -191,6 +191,20 @@ struct arx_qp_table {
 	struct arx_qp_slot slot[];
 };
 
+/* QPs that a CQ remembers, each in a place of its own */
+#define ARX_OWED	64
+
+/**
+ * struct arx_owed - QPs that have posted sends without a kick
+ * @places: which of @qpn are in use: a bit each, set after its number, so that
+ *	none is forgotten
+ * @qpn: their numbers, or 0
+ */
+struct arx_owed {
+	_Atomic(uint64_t) places;
+	_Atomic(uint32_t) qpn[ARX_OWED];
+};
+
 /**
  * struct arx_cq - completion queue
  * @vcq: the core's part
@@ -198,12 +212,13 @@ struct arx_qp_table {
  * @lock: of all below and of polling
  * @cons: index of the next CQE to take; the ring's cons is its copy
  * @doorbell: arx_context.doorbell
- * @owed: a QP that has posted sends without a kick, by its QPN, or 0
  * @qps: whose send queues are retired by CQEs found here; written under
  *	arx_context.qp_mutex
  * @cur: extended polling: copy of the CQE the application looks at
  * @wallclock: extended polling: CLOCK_REALTIME - CLOCK_MONOTONIC in ns, taken
  *	once a batch; 0: not yet
+ * @place: in @owed of the QP that was added last
+ * @owed: written by those who post; behind what those who poll write
  */
 struct arx_cq {
 	struct verbs_cq vcq;
@@ -211,10 +226,11 @@ struct arx_cq {
 	struct arx_lock lock;
 	uint32_t cons;
 	int doorbell;
-	_Atomic(uint32_t) owed;
 	_Atomic(struct arx_qp_table *) qps;
 	struct arx_cqe cur;
 	uint64_t wallclock;
+	uint32_t place;
+	struct arx_owed owed;
 };
 
 /**
@@ -281,12 +297,14 @@ struct arx_sq {
  * struct arx_qp - queue pair
  * @vqp: the core's part
  * @doorbell: arx_context.doorbell
+ * @place: in arx_cq.owed of its send CQ
  * @sq: send queue
  * @rq: receive queue; without a ring if the QP uses an SRQ
  */
 struct arx_qp {
 	struct verbs_qp vqp;
 	int doorbell;
+	uint32_t place;
 	struct arx_sq sq;
 	_Alignas(ARX_CACHE_LINE) struct arx_rq rq;
 };

@@ -88,7 +88,8 @@ static struct arx_qp_table *arx_table_renew(struct arx_qp_table *old)
 }
 
 /**
- * arx_cq_add_qp - let CQEs found in a CQ retire WQEs of a QP
+ * arx_cq_add_qp - let CQEs found in a CQ retire WQEs of a QP, and the CQ
+ * remember kicks that the QP owes
  * @cq: the QP's send CQ
  * @qp: the QP
  *
@@ -106,10 +107,10 @@ int arx_cq_add_qp(struct arx_cq *cq, struct arx_qp *qp)
 			return ENOMEM;
 		arx_table_put(table, qp);
 		atomic_store_explicit(&cq->qps, table, memory_order_release);
-		return 0;
+	} else {
+		arx_table_put(table, qp);
 	}
-
-	arx_table_put(table, qp);
+	qp->place = cq->place++ % ARX_OWED;
 	return 0;
 }
 
@@ -204,14 +205,24 @@ static inline void arx_retire(struct arx_qp *qp, uint32_t sq_index)
  * The application has no completions left: kick for what it posted without. If
  * it did, there may be completions now.
  */
-static inline bool arx_cq_settle(struct arx_cq *cq)
+static bool arx_cq_kick_owed(struct arx_cq *cq)
 {
+	uint64_t places = atomic_exchange(&cq->owed.places, 0);
+	bool kicked = false;
 	uint32_t qpn;
 
-	if (likely(!atomic_load_explicit(&cq->owed, memory_order_relaxed)))
-		return false;
-	qpn = atomic_exchange(&cq->owed, 0);
-	return qpn && !arx_kick(cq->doorbell, qpn);
+	for (; places; places &= places - 1) {
+		qpn = atomic_exchange(&cq->owed.qpn[__builtin_ctzll(places)], 0);
+		kicked |= qpn && !arx_kick(cq->doorbell, qpn);
+	}
+	return kicked;
+}
+
+static inline bool arx_cq_settle(struct arx_cq *cq)
+{
+	return unlikely(atomic_load_explicit(&cq->owed.places,
+					     memory_order_relaxed)) &&
+	       arx_cq_kick_owed(cq);
 }
 
 /**

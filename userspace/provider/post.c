@@ -82,19 +82,21 @@ int arx_kick(int doorbell, uint32_t qpn)
 
 /*
  * The kernel will look before long. If the application runs out of completions
- * first, it waits for what it has posted: then arx_cq_settle() kicks. A CQ
- * remembers one QP for that; one that was before it is kicked now.
+ * first, it waits for what it has posted: then arx_cq_settle() kicks. QPs may
+ * share a place, when there are many; one that was there before is kicked now.
  */
 static void arx_owe_kick(const struct arx_qp *qp)
 {
-	struct arx_cq *cq = to_arx_cq(qp->vqp.qp.send_cq);
+	struct arx_owed *owed = &to_arx_cq(qp->vqp.qp.send_cq)->owed;
 	uint32_t qpn = qp->vqp.qp.qp_num;
 	uint32_t before;
 
 	/* Who takes it from there later kicks later than we have posted. */
-	if (atomic_load_explicit(&cq->owed, memory_order_relaxed) == qpn)
+	if (atomic_load_explicit(&owed->qpn[qp->place], memory_order_relaxed) ==
+	    qpn)
 		return;
-	before = atomic_exchange(&cq->owed, qpn);
+	before = atomic_exchange(&owed->qpn[qp->place], qpn);
+	atomic_fetch_or(&owed->places, UINT64_C(1) << qp->place);
 	if (before && before != qpn)
 		arx_kick(qp->doorbell, before);
 }

@@ -237,6 +237,38 @@ static void post_send__list_is_one_kick(void)
 	cq_free(&cq);
 }
 
+/* Each QP keeps what it owes; when there are more than places, one gives way. */
+static void poll__kicks_all_that_is_owed(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+	struct arx_qp *qp[ARX_OWED + 1];
+	struct ibv_send_wr *bad;
+	struct arx_cq cq;
+	int i;
+
+	cq_init(&cq, 4);
+	for (i = 0; i <= ARX_OWED; i++) {
+		qp[i] = qp_new(IBV_QPT_RC, QPN + i, 4, &cq);
+		qp[i]->sq.ring.hdr->flags = ARX_RING_NO_KICK;
+	}
+	kicks = 0;
+	for (i = 0; i < ARX_OWED; i++)
+		CHECK(!arx_post_send(&qp[i]->vqp.qp, &wr, &bad) &&
+		      !arx_post_send(&qp[i]->vqp.qp, &wr, &bad));
+	CHECK(!kicks);
+	CHECK(!arx_post_send(&qp[ARX_OWED]->vqp.qp, &wr, &bad));
+	CHECK(kicks == 1 && kick_qpn == QPN);
+
+	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}));
+	CHECK(kicks == 1 + ARX_OWED);
+	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}));
+	CHECK(kicks == 1 + ARX_OWED);
+
+	for (i = 0; i <= ARX_OWED; i++)
+		qp_free(qp[i]);
+	cq_free(&cq);
+}
+
 static void post_send__what_cannot_be(void)
 {
 	struct ibv_sge sge[5] = { { .addr = (uintptr_t)"x", .length = 1 } };
@@ -737,6 +769,7 @@ static void threads__in_order(void)
 int main(void)
 {
 	post_send__list_is_one_kick();
+	poll__kicks_all_that_is_owed();
 	post_send__what_cannot_be();
 	post_send__inline_fits_or_fails();
 	wr__all_or_nothing();

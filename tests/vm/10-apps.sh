@@ -166,7 +166,7 @@ check cmtime 60 cm "timeout 90 cmtime -b $ip1 -c 10" "cmtime -s $ip1 -c 10"
 if full; then
 	check udaddy_v6 90 cm "udaddy -b $ip61 -f ipv6" "udaddy -s $ip61 -f ipv6"
 	check ucmatose_v6 90 cm "ucmatose -b $ip61 -f ipv6 -c 10 -C 100" "ucmatose -s $ip61 -f ipv6 -c 10 -C 100"
-	check mckey_v6 40 multicast -m ff05::1234 $ip61 $ip62
+	skip mckey_v6 "the core's rdma_cm joins IPv6 groups for RoCEv1 only (ENOTSUPP)"
 	check "rstream -I" 120 cm "rstream -b $ip1" "rstream -s $ip1"
 	perftest_full
 elif debug_kernel; then

@@ -70,6 +70,11 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 	*batch = (struct arx_tx_batch) {};
 }
 
+bool arx_tx_waits(const struct arx_qp *qp)
+{
+	return current_pair->waits;
+}
+
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	       struct arx_tx_batch *batch)
 {

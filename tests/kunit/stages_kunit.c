@@ -1244,6 +1244,34 @@ static void completer__blocked(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
 }
 
+/* Nor is it lost while it waits on this host; but it may be kept there. */
+static void completer__held(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 2 * MTU);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	p->waits = true;
+	for (i = 0; i < 7; i++)
+		pair_timeout(p, 0);
+	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
+
+	/* Some of it has arrived: the rest has its time once more. */
+	ack(p, ARX_ACK_UNLIMITED, PSN);
+	for (i = 0; i < 7; i++)
+		pair_timeout(p, 0);
+	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
+	for (i = 0; i < 3; i++) {
+		pair_timeout(p, 0);
+		EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 1);
+	}
+	EXPECT_NO_WC(test, &s->scq);
+	pair_timeout(p, 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
+}
+
 /* What has just been sent again is not late. */
 static void completer__time_of_a_retry(struct kunit *test)
 {
@@ -2450,6 +2478,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(completer__retries),
 	KUNIT_CASE(completer__time_of_a_retry),
 	KUNIT_CASE(completer__blocked),
+	KUNIT_CASE(completer__held),
 	KUNIT_CASE(completer__rnr),
 	KUNIT_CASE(completer__rnr_for_ever),
 	KUNIT_CASE(completer__rnr_small_steps),

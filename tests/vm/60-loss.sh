@@ -60,6 +60,17 @@ cut_off() {
 	wait $!
 }
 
+# What waits in this host's queue for longer than the timeout (400 ms at this rate, and 34 to 67) is not lost.
+slow_link() {
+	local before
+	clear_link
+	h1 tc qdisc add dev eth0 root tbf rate 10mbit burst 70000 limit 4m
+	before=$(counter "$dev1" requester_rewinds h1)
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "slow: op=write size=1M timeout=13 count=2"
+	echo "sent again: $(($(counter "$dev1" requester_rewinds h1) - before)) times"
+	(( $(counter "$dev1" requester_rewinds h1) == before ))
+}
+
 if full; then
 	messages=1600 atomics=10000	# 100 MB
 elif debug_kernel; then
@@ -69,10 +80,11 @@ else
 fi
 
 hosts --mtu 4200
-modprobe -a sch_netem act_gact act_pedit cls_matchall
+modprobe -a sch_netem sch_tbf act_gact act_pedit cls_matchall
 if debug_kernel && ! full; then
 	bad loss-1 netem loss 1%
 	bad duplicate netem duplicate 5%
+	check slow-link 60 slow_link
 	check cut-off 60 cut_off
 	clear_link
 	exit
@@ -85,5 +97,6 @@ bad duplicate netem duplicate 5%
 bad corrupt netem corrupt 2%
 bad single-loss-1 single action gact ok random netrand drop 100
 bad single-payload single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
+check slow-link 60 slow_link
 check cut-off 60 cut_off
 clear_link

@@ -8,10 +8,14 @@
 #include "compat.h"
 #include "qp.h"
 #include "sendwr.h"
+#include "tx.h"
 
 /* Microseconds; more only if the receiver asks for more. */
 #define ARX_RNR_DELAY_MAX	20000U
 #define ARX_RNR_ROW_MAX		11
+
+/* As many as there can be retries. */
+#define ARX_HELD_MAX		7
 
 static bool arx_completer_is_rd(const struct arx_swqe *swqe)
 {
@@ -152,6 +156,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
 	WRITE_ONCE(comp->rnr_row, 0);
+	comp->held = 0;
 	comp->gap = false;
 }
 
@@ -495,6 +500,24 @@ void arx_completer_arm(struct arx_qp *qp)
 	spin_unlock(&comp->lock);
 }
 
+/*
+ * Is there another reason than the peer that nothing was acknowledged? Nothing
+ * can be sent, or what was sent is still on this host, in a queue or waiting for
+ * a neighbour: sending it again is no try. A packet may be held for good, so
+ * that is no excuse for ever.
+ */
+static bool arx_completer_excused(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (comp->rnr_wait || READ_ONCE(qp->req.blocked))
+		return true;
+	if (comp->held == ARX_HELD_MAX || !arx_tx_waits(qp))
+		return false;
+	comp->held++;
+	return true;
+}
+
 static void arx_completer_expired(struct timer_list *t)
 {
 	struct arx_qp *qp = timer_container_of(qp, t, comp.retransmit);
@@ -508,9 +531,7 @@ static void arx_completer_expired(struct timer_list *t)
 	    comp->una == arx_published(&qp->req.nxt))
 		goto out;
 
-	/* Where nothing can be sent, sending it again is no try. */
-	if (comp->una == comp->timer_una && !comp->rnr_wait &&
-	    !READ_ONCE(qp->req.blocked)) {
+	if (comp->una == comp->timer_una && !arx_completer_excused(qp)) {
 		arx_count(arx_qp_dev(qp), TIMEOUTS);
 		comp->gap = false;
 		go = arx_completer_retry(qp);

@@ -217,6 +217,8 @@ struct arx_resp {
  * @retries_left: of attr.retry_cnt
  * @rnr_left: of attr.rnr_retry
  * @rnr_row: RNR NAKs in a row, without progress between them; published
+ * @held: expiries of @retransmit, since @una moved, that were no try because
+ *	packets had not left this host
  * @retransmit: fires when nothing was acknowledged for attr.timeout
  * @rnr: ends @rnr_wait
  * @timer_una: @una when @retransmit was armed
@@ -234,6 +236,7 @@ struct arx_comp {
 	u8 retries_left;
 	u8 rnr_left;
 	u8 rnr_row;
+	u8 held;
 	struct timer_list retransmit;
 	struct hrtimer rnr;
 	u32 timer_una;

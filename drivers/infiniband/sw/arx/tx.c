@@ -130,6 +130,19 @@ void arx_tx_cleanup(struct arx_qp *qp)
 	qp->tx_sock = NULL;
 }
 
+/**
+ * arx_tx_waits - are packets of a QP still on this host?
+ * @qp: any QP
+ *
+ * Context: any.
+ * Return: true if there are, in a queue, a netdev's ring or waiting for a
+ * neighbour's address.
+ */
+bool arx_tx_waits(const struct arx_qp *qp)
+{
+	return sk_wmem_alloc_get(qp->tx_sock->sk);
+}
+
 /*
  * Would it be taken for a loss if a run overtook what its stage has sent before?
  * Not if that has arrived, and not for an acknowledgment, unless read data is on

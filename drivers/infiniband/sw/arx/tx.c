@@ -37,6 +37,7 @@
  * @run: its payload iterator moves on
  * @h: headers of the packet at hand
  * @headroom: bytes in front of the BTH
+ * @linear: payload up to this size is copied
  * @hold: refer to the payload's pages, if they can be held
  * @page: the last page found fit to be held
  * @trailers: memory for the trailers of all packets that are not linear, held;
@@ -47,6 +48,7 @@ struct arx_tx {
 	struct arx_run *run;
 	struct arx_headers h;
 	unsigned int headroom;
+	u32 linear;
 	bool hold;
 	struct page *page;
 	void *trailers;
@@ -397,7 +399,7 @@ static struct sk_buff *arx_tx_alloc(u32 len)
 static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx, u32 len)
 {
 	u32 trailer = tx->h.pad + ARX_ICRC_LEN;
-	bool linear = len <= ARX_TX_LINEAR;
+	bool linear = len <= tx->linear;
 	u32 headers = arx_headers_len(&tx->h);
 	struct sk_buff *skb;
 	int err;
@@ -634,6 +636,12 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 	};
 }
 
+/* The stack would copy it for a netdev that cannot gather. */
+static u32 arx_tx_linear(const struct dst_entry *dst)
+{
+	return dst_dev_rcu(dst)->features & NETIF_F_SG ? ARX_TX_LINEAR : U32_MAX;
+}
+
 static unsigned int arx_tx_headroom(const struct arx_av *av,
 				    struct dst_entry *dst)
 {
@@ -708,6 +716,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	}
 
 	tx.headroom = arx_tx_headroom(av, batch->dst);
+	tx.linear = arx_tx_linear(batch->dst);
 	err = arx_tx_append(&tx, batch);
 	/* Nothing that is worth waiting for would fit. */
 	if (batch->len + arx_tx_size(run->mtu, 1) > ARX_TX_BATCH_MAX)

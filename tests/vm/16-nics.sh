@@ -52,6 +52,9 @@ checked() {
 	(( computed > 1000 && (wrong == 0 || again > 0) ))
 }
 
+# Their qdisc keeps the order, so nobody has to send from a certain CPU.
+stayed() { (( $(count tx_moved) == 0 )) || { echo "runs left to another CPU: $(count tx_moved)"; return 1; }; }
+
 # offloads ETHTOOL-ARGUMENTS...: of both
 offloads() {
 	h1 ethtool -K nic0 "$@" && h2 ethtool -K nic0 "$@"
@@ -87,6 +90,7 @@ for kind in virtio_net:virtio e1000e:pci; do
 	check "$module" 60 joined_by "$module"
 	carries "$module" "$long"
 	check "$module-icrc" 60 checked
+	check "$module-stayed" 60 stayed
 	check "$module-no-gro" 60 offloads gro off
 	carries "$module-no-gro" "$long"
 	check "$module-no-offloads" 60 offloads gro on tx off sg off

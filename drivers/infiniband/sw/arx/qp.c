@@ -100,6 +100,13 @@ static void arx_qp_work(struct work_struct *work)
 	arx_responder_run(qp);
 }
 
+static void arx_qp_move(struct work_struct *move)
+{
+	struct arx_qp *qp = container_of(move, struct arx_qp, move);
+
+	arx_qp_work(&qp->work);
+}
+
 /* Nobody is inside requester, responder or completer until unlock. */
 static void arx_qp_lock_all(struct arx_qp *qp)
 	__acquires(&qp->req.lock)
@@ -273,6 +280,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
 	arx_completer_init(qp);
 	arx_watch_init(qp);
 	INIT_WORK(&qp->work, arx_qp_work);
+	INIT_WORK(&qp->move, arx_qp_move);
 	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->scq = to_arx_cq(init->send_cq);
@@ -690,6 +698,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	synchronize_rcu_expedited();
 	arx_completer_stop(qp);
 	arx_watch_cancel(qp);
+	cancel_work_sync(&qp->move);	/* which may queue the other */
 	cancel_work_sync(&qp->work);
 
 	arx_tx_cleanup(qp);

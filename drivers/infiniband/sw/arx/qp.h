@@ -273,6 +273,7 @@ struct arx_comp {
  * @resp: responder
  * @comp: completer
  * @work: runs requester and responder from softirq context
+ * @move: the same, on the CPU where packets wait that must not be overtaken
  * @tx_sock: owns the packets on their way down, see tx.c
  * @tx_blocked: @tx_sock was full; whoever clears it schedules the QP
  */
@@ -303,6 +304,7 @@ struct arx_qp {
 	struct arx_resp resp;
 	struct arx_comp comp;
 	struct work_struct work;
+	struct work_struct move;
 	struct socket *tx_sock;
 	bool tx_blocked;
 };

@@ -18,6 +18,7 @@
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
+#include <net/sch_generic.h>
 #include <net/sock.h>
 
 #include "compat.h"
@@ -94,7 +95,7 @@ int arx_tx_init(struct arx_qp *qp)
 	if (err)
 		return err;
 
-	sk_set_txhash(sock->sk);	/* spreads QPs over transmit queues */
+	sk_set_txhash(sock->sk);
 	WRITE_ONCE(arx_tx_write_space_default, sock->sk->sk_write_space);
 	sock->sk->sk_write_space = arx_tx_write_space;
 	rcu_assign_sk_user_data(sock->sk, qp);
@@ -168,9 +169,31 @@ static bool arx_tx_must_follow(const struct arx_qp *qp,
 }
 
 /*
- * Each CPU has queues of its own on the way down, and on veth up again: packets
- * sent here may overtake those that still wait on another CPU. If they must not,
- * have the QP go on there instead.
+ * QPs are spread over the transmit queues. For each packet its CPU might choose
+ * one, and packets of a QP would overtake each other.
+ */
+static u32 arx_tx_queue(const struct arx_qp *qp)
+{
+	const struct net_device *netdev = arx_qp_dev(qp)->netdev;
+
+	return reciprocal_scale(qp->tx_sock->sk->sk_txhash,
+				READ_ONCE(netdev->real_num_tx_queues));
+}
+
+/* A queue with a qdisc does, whichever CPU sends. */
+static bool arx_tx_queue_keeps_order(const struct arx_qp *qp)
+{
+	const struct netdev_queue *queue;
+
+	queue = netdev_get_tx_queue(arx_qp_dev(qp)->netdev, arx_tx_queue(qp));
+	return rcu_dereference(queue->qdisc)->enqueue;
+}
+
+/*
+ * Without a qdisc each CPU has queues of its own on the way down, and on veth up
+ * again: packets sent here may overtake those that still wait on another CPU. If
+ * they must not, have the QP go on there instead; by a work of its own, for one
+ * that is running here now would begin here again.
  */
 static bool arx_tx_moved(struct arx_qp *qp, struct arx_tx_batch *batch,
 			 const struct arx_run *run)
@@ -181,9 +204,10 @@ static bool arx_tx_moved(struct arx_qp *qp, struct arx_tx_batch *batch,
 		return false;
 	if (!sk_wmem_alloc_get(qp->tx_sock->sk)) {
 		batch->data = false;
-	} else if (cpu_online(cpu) && arx_tx_must_follow(qp, batch, run)) {
+	} else if (cpu_online(cpu) && !arx_tx_queue_keeps_order(qp) &&
+		   arx_tx_must_follow(qp, batch, run)) {
 		arx_count(arx_qp_dev(qp), TX_MOVED);
-		queue_work_on(cpu, system_bh_wq, &qp->work);
+		queue_work_on(cpu, system_bh_wq, &qp->move);
 		return true;
 	}
 	batch->cpu = smp_processor_id();
@@ -610,6 +634,7 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 	} else {
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
 	}
+	sk_tx_queue_set(qp->tx_sock->sk, arx_tx_queue(qp));
 	arx_tx_send_packets(qp, batch);
 }
 

@@ -468,10 +468,6 @@ hosts_shared() {
 		link $n eth0
 	done
 }
-if [[ ${ARX_KERNEL-} == 6.12 ]] && ! full; then
-	skip shared 'not tried on this kernel yet'
-else
-	check shared-up 30 hosts_shared
-	check shared 60 shared
-	check shared-down 20 arx-hosts down
-fi
+check shared-up 30 hosts_shared
+check shared 60 shared
+check shared-down 20 arx-hosts down

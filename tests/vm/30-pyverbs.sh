@@ -2,6 +2,7 @@
 # rdma-core's own Python tests, those that Debian ships with it: each is a case here, and a skip gives the test's own reason.
 # Left out: tests of vendors' devices, and of what is not for this driver (raw packets, RSS, tag matching).
 # kernels: 6.12 7.2 uml
+# left: 6.12
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

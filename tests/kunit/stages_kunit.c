@@ -1270,6 +1270,14 @@ static void completer__held(struct kunit *test)
 	EXPECT_NO_WC(test, &s->scq);
 	pair_timeout(p, 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
+
+	/* And another connection's. */
+	pair_bring(test, p, 0, IB_QPS_RTS);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	for (i = 0; i < 7; i++)
+		pair_timeout(p, 0);
+	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
 }
 
 /* What has just been sent again is not late. */

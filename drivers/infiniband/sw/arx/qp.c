@@ -392,6 +392,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	comp->rd_done = 0;
 	comp->rnr_wait = false;
 	comp->rnr_row = 0;
+	comp->held = 0;
 	comp->gap = false;
 	req->rewinds = comp->rewinds;
 	arx_ring_consume(&qp->sq, comp->done);

@@ -169,11 +169,12 @@ if full; then
 	skip mckey_v6 "the core's rdma_cm joins IPv6 groups for RoCEv1 only (ENOTSUPP)"
 	# KASAN keeps what is freed until somebody allocates who may sleep, and here nobody does for ten minutes.
 	if debug_kernel; then
-		skip rstream_all "both ends poll on one CPU, until KASAN's quarantine has all memory"
+		skip all_of_rstream_and_perftest "both ends poll on one CPU, until KASAN's quarantine has all memory"
+		perftest_debug
 	else
 		check rstream_all 120 cm "rstream -b $ip1" "rstream -s $ip1"
+		perftest_full
 	fi
-	perftest_full
 elif debug_kernel; then
 	perftest_debug
 else

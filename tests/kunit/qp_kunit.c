@@ -498,6 +498,23 @@ static void qp__srq_of_another_pd(struct kunit *test)
 	arx_dereg_mr(dma, NULL);
 }
 
+/* Who is still inside when a QP is destroyed cannot start it again. */
+static void qp__destroyed(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	struct arx_qp *qp;
+
+	pair_connect(test, p, IB_QPT_RC);
+	qp = s->qp;
+	arx_destroy_qp(&qp->ib, NULL);
+	s->qp = NULL;
+	KUNIT_EXPECT_FALSE(test, queue_work(system_bh_wq, &qp->work));
+	KUNIT_EXPECT_FALSE(test, queue_work(system_bh_wq, &qp->move));
+	cancel_work_sync(&qp->work);
+	cancel_work_sync(&qp->move);
+}
+
 static void qp__reset_forgets(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -758,6 +775,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__malformed_receive),
 	KUNIT_CASE(qp__error_with_srq),
 	KUNIT_CASE(qp__srq_of_another_pd),
+	KUNIT_CASE(qp__destroyed),
 	KUNIT_CASE(qp__reset_forgets),
 	KUNIT_CASE(qp__sqd_drains),
 	KUNIT_CASE(qp__sqd_retransmits),

@@ -680,7 +680,8 @@ int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * Order: the reset state makes every stage stop of itself; out of the table,
  * nobody new finds it; a grace period later nobody who found it before is
  * still inside; then what could start it again is ended: timers, the socket's
- * wake-up, and last the work that these may have queued.
+ * wake-up, and last the work that these may have queued. Either work may queue
+ * the other, for what the responder still owes, so they are not only cancelled.
  *
  * Return: 0.
  */
@@ -699,8 +700,8 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	synchronize_rcu_expedited();
 	arx_completer_stop(qp);
 	arx_watch_cancel(qp);
-	cancel_work_sync(&qp->move);	/* which may queue the other */
-	cancel_work_sync(&qp->work);
+	disable_work_sync(&qp->move);
+	disable_work_sync(&qp->work);
 
 	arx_tx_cleanup(qp);
 	arx_qp_destroy_sq(qp);

@@ -17,7 +17,7 @@ pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n 
 nothing_left() {
 	local host
 	for host in h1 h2; do
-		ip netns exec $host rdma resource show >"$scratch/left"
+		ip netns exec $host rdma resource show >"$scratch/left" || return 1
 		not grep -E ' (mr|ctx|srq|cm_id) [1-9]' "$scratch/left" || return 1
 	done
 	(( $(pinned) == pinned_before )) || { echo "$(pinned) pages pinned, not $pinned_before"; return 1; }

@@ -217,7 +217,7 @@ struct arx_owed {
  * @cur: extended polling: copy of the CQE the application looks at
  * @wallclock: extended polling: CLOCK_REALTIME - CLOCK_MONOTONIC in ns, taken
  *	once a batch; 0: not yet
- * @place: in @owed of the QP that was added last
+ * @place: in @owed for the next QP; written under arx_context.qp_mutex
  * @owed: written by those who post; behind what those who poll write
  */
 struct arx_cq {

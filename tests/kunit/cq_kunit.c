@@ -48,6 +48,8 @@ static int cq_init(struct kunit *test)
 	struct cq_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
+	t->dev.stats = alloc_percpu(struct arx_stats);
+	KUNIT_ASSERT_NOT_NULL(test, t->dev.stats);
 	init_completion(&t->done);
 	t->cq.ib.device = &t->dev.ib;
 	t->cq.ib.comp_handler = on_completion;
@@ -65,7 +67,10 @@ static void cq_exit(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
 
+	if (!t)
+		return;
 	arx_destroy_cq(&t->cq.ib, NULL);
+	free_percpu(t->dev.stats);
 }
 
 /* From here on the CQ is told about like an application's: at once. */
@@ -237,6 +242,16 @@ static void take_all(struct cq_test *t)
 	arx_ring_consume(&t->cq.ring, t->cq.prod);
 }
 
+static u64 events_counted(struct cq_test *t)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(t->dev.stats, cpu)->c[ARX_CNT_CQ_EVENTS];
+	return sum;
+}
+
 static void cq__moderated_by_count(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
@@ -256,6 +271,7 @@ static void cq__moderated_by_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->told, 1);
 	add_good(t, 1);
 	KUNIT_EXPECT_EQ(test, t->told, 2);
+	KUNIT_EXPECT_EQ(test, events_counted(t), 2);
 }
 
 static void cq__moderated_by_period(struct kunit *test)

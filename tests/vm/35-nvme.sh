@@ -75,6 +75,30 @@ removed() {
 	until_true 30 eval '[[ ! $(remote_disk) ]]'
 }
 
+# counted: the consumers' events for what many does
+counted() {
+	local before
+	before=$(counter arx9 cq_events)
+	many
+	echo $(($(counter arx9 cq_events) - before))
+}
+
+# On a new device, whose CQs are new: with dynamic interrupt moderation the core chooses their moderation by what they complete.
+adaptive() {
+	local events
+	rdma link add arx9 type arx netdev eth9
+	rdma dev set arx9 adaptive-moderation on
+	rm $target/ports/1/subsystems/arx
+	ln -s $target/subsystems/arx $target/ports/1/subsystems/arx
+	connect
+	rdma -d resource show cq dev arx9 | grep 'SOFTIRQ adaptive-moderation on'
+	events=$(counted)
+	echo "$events events, without it $(cat "$scratch/events")"
+	(( events < $(cat "$scratch/events") ))
+	nvme disconnect -n arx
+	rdma link delete arx9
+}
+
 unload() {
 	rm $target/ports/1/subsystems/arx
 	rmdir $target/ports/1 $target/subsystems/arx/namespaces/1 $target/subsystems/arx
@@ -94,7 +118,8 @@ check export 20 export_disk
 check connect 60 connect
 check small 100 moves 4k
 check large 100 moves 1M
-check many 100 many
+check many 100 eval 'counted >"$scratch/events"'
 check moved-by-arx 60 moved_by_arx
 check removed 120 removed
+check adaptive 120 adaptive
 check unload 30 unload

@@ -76,6 +76,7 @@ static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 
 static void arx_cq_notify(struct arx_cq *cq)
 {
+	arx_count(to_arx_dev(cq->ib.device), CQ_EVENTS);
 	if (cq->ib.uobject)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 	else

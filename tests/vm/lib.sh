@@ -27,6 +27,9 @@ full() { [[ ${ARX_FULL-} ]]; }
 # more time for the peer to answer.
 debug_kernel() { [[ ${ARX_KERNEL-} == uml ]]; }
 
+# What 7.2's sample has shown on every kind of netdev is not shown on every kernel again.
+brief() { ! full && [[ ${ARX_KERNEL-} != 7.2 ]]; }
+
 # hosts [OPTIONS]: both hosts anew; see tools/guest/arx-hosts.
 hosts() {
 	arx-hosts down && arx-hosts up --driver "$driver" "$@" || { echo "not ok hosts: arx-hosts up $* failed"; exit 1; }

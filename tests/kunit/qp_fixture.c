@@ -479,6 +479,12 @@ void pair_look(struct pair *p, int side)
 	local_bh_enable();
 }
 
+/* Of how many send rings a CPU has to look at. */
+int watch_load_of(int cpu)
+{
+	return atomic_read(per_cpu_ptr(&arx_watch_load, cpu));
+}
+
 /* A run as it might come from the wire, of the QPs' service. */
 struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			u32 psn, void *data, u32 len)

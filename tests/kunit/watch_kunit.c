@@ -189,6 +189,23 @@ static void watch__ends_in_vain(struct kunit *test)
 }
 
 /* One in all that time is no stream, and waited for the timer in vain. */
+/* A CPU's share of the looking is counted while it looks, and only then. */
+static void watch__load(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	struct pair *p = test->priv;
+
+	KUNIT_EXPECT_EQ(test, qp->watch.cpu, -1);
+	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 0);
+	post_and_kick(test, 8, 0, 8);
+	KUNIT_EXPECT_EQ(test, qp->watch.cpu, raw_smp_processor_id());
+	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 1);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_ERR, IB_QP_STATE), 0);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE), 0);
+	KUNIT_EXPECT_EQ(test, qp->watch.cpu, -1);
+	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 0);
+}
+
 static void watch__ends_with_one(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -270,6 +287,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__look_after_reset),
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__ends_in_vain),
+	KUNIT_CASE(watch__load),
 	KUNIT_CASE(watch__ends_with_one),
 	KUNIT_CASE(watch__posted_while_it_ends),
 	KUNIT_CASE(watch__ends_with_the_connection),

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The moderation of doorbells and of completion events: a stream makes no system call for each message, a request that is waited for is seen at once, and none
-# is forgotten, whenever it is posted.
+# The moderation of doorbells and of completion events: a stream makes no system call for each message, a request that is waited for
+# is seen at once, and none is forgotten, whenever it is posted.
 # kernels: 6.12 7.2 uml
 # timeout: 300
 
@@ -39,12 +39,53 @@ set_again() {
 	kicks stream 1 $few
 }
 
+# On many rings CPUs that are idle do their part, of those that the application may use.
+many() { "$@" verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'many: op=write,mix size=8,200 qps=16 both=1 count=300'; }
+looked_away() {
+	local before
+	before=$(counter "$dev1" looks_away h1)
+	many
+	echo "$(($(counter "$dev1" looks_away h1) - before)) looks away from the application"
+	(( $(counter "$dev1" looks_away h1) > before ))
+}
+stayed() {
+	local before
+	before=$(counter "$dev1" looks_away h1)
+	many taskset -c 1
+	(( $(counter "$dev1" looks_away h1) == before ))
+}
+
+# One that runs a program is left alone: it looks once for each burst, to find that out, where an idle one does a third of it all.
+mostly_here() {
+	local away all server
+	away=$(counter "$dev1" looks_away h1) all=$(counter "$dev1" looks h1)
+	h1 ib_write_bw -F -d "$dev1" -s 8 -q 16 -N -n 3000 >/dev/null &
+	server=$!
+	until_true 20 listening h1 18515
+	h1 ib_write_bw -F -d "$dev1" -s 8 -q 16 -N -n 3000 $ip1 >/dev/null
+	wait $server
+	away=$(($(counter "$dev1" looks_away h1) - away)) all=$(($(counter "$dev1" looks h1) - all))
+	echo "$away of $all looks away from the application"
+	(( away * 4 < all ))
+}
+left_alone() {
+	taskset -c 1 sh -c 'while :; do :; done' &
+	until_true 30 mostly_here
+}
+
 hosts
 check default 60 eval '[[ $(attribute "$attribute") == 50 ]]'
 check single 40 kicks single $count $count
 check stream 40 kicks stream 1 $few
 check looked 60 looked
 check events 60 kicks events 1 $((2 * few))
+if (( $(nproc) > 1 )); then
+	check looked-away 60 looked_away
+	check stayed 60 stayed
+	check left-alone 90 left_alone
+else
+	skip looked-away 'there is one CPU'
+fi
 check turned-off 40 turned_off
 check set-again 40 set_again
 check moderated-events 20 h1 doorbell moderated "$dev1" 60

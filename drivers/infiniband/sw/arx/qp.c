@@ -92,6 +92,20 @@ void arx_qp_schedule(struct arx_qp *qp)
 	queue_work(system_bh_wq, &qp->work);
 }
 
+/**
+ * arx_qp_schedule_on - run requester and responder soon, on a certain CPU
+ * @qp: any QP that is not being destroyed
+ * @cpu: where; online
+ *
+ * By a work of its own, for one that is running here now would begin here again.
+ *
+ * Context: bottom halves off.
+ */
+void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
+{
+	queue_work_on(cpu, system_bh_wq, &qp->move);
+}
+
 static void arx_qp_work(struct work_struct *work)
 {
 	struct arx_qp *qp = container_of(work, struct arx_qp, work);
@@ -388,13 +402,13 @@ static void arx_qp_reset(struct arx_qp *qp)
 	req->drained = false;
 	comp->done = req->fetched;
 	comp->told = req->fetched;
-	qp->watch.seen = req->fetched;
 	comp->rd_done = 0;
 	comp->rnr_wait = false;
 	comp->rnr_row = 0;
 	comp->held = 0;
 	comp->gap = false;
 	req->rewinds = comp->rewinds;
+	qp->watch.seen = req->fetched;
 	arx_ring_consume(&qp->sq, comp->done);
 
 	resp->nak_sent = false;

@@ -101,6 +101,8 @@ struct arx_req {
  * struct arx_watch - looking at the send ring unasked; all under req.lock
  * @timer: the next look
  * @on: ARX_RING_NO_KICK is set
+ * @cpu: the CPU that looks, -1 for none; published
+ * @origin: the CPU where that began: the application's; published
  * @vain: looks in a row that found nothing
  * @seen: req.fetched at the last look, or when it was asked whether to begin
  */
@@ -108,6 +110,8 @@ struct arx_watch {
 	struct hrtimer timer;
 	bool on;
 	u8 vain;
+	int cpu;
+	int origin;
 	u32 seen;
 };
 
@@ -355,6 +359,7 @@ void arx_qp_error(struct arx_qp *qp, enum ib_event_type event);
 void arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
 void arx_qp_send_error(struct arx_qp *qp);
 void arx_qp_schedule(struct arx_qp *qp);
+void arx_qp_schedule_on(struct arx_qp *qp, int cpu);
 bool arx_qp_add_swqes(struct arx_qp *qp);
 int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		  struct ib_udata *udata);

@@ -12,6 +12,7 @@ static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_LOOPBACK_BYTES].name = "loopback_bytes",
 	[ARX_CNT_KICKS].name = "kicks",
 	[ARX_CNT_LOOKS].name = "looks",
+	[ARX_CNT_LOOKS_AWAY].name = "looks_away",
 	[ARX_CNT_CQ_EVENTS].name = "cq_events",
 	[ARX_CNT_DUPLICATE_REQUEST].name = "duplicate_request",
 	[ARX_CNT_OUT_OF_SEQUENCE].name = "out_of_sequence",

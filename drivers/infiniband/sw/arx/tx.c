@@ -192,8 +192,7 @@ static bool arx_tx_queue_keeps_order(const struct arx_qp *qp)
 /*
  * Without a qdisc each CPU has queues of its own on the way down, and on veth up
  * again: packets sent here may overtake those that still wait on another CPU. If
- * they must not, have the QP go on there instead; by a work of its own, for one
- * that is running here now would begin here again.
+ * they must not, have the QP go on there instead.
  */
 static bool arx_tx_moved(struct arx_qp *qp, struct arx_tx_batch *batch,
 			 const struct arx_run *run)
@@ -207,7 +206,7 @@ static bool arx_tx_moved(struct arx_qp *qp, struct arx_tx_batch *batch,
 	} else if (cpu_online(cpu) && !arx_tx_queue_keeps_order(qp) &&
 		   arx_tx_must_follow(qp, batch, run)) {
 		arx_count(arx_qp_dev(qp), TX_MOVED);
-		queue_work_on(cpu, system_bh_wq, &qp->move);
+		arx_qp_schedule_on(qp, cpu);
 		return true;
 	}
 	batch->cpu = smp_processor_id();

@@ -4,6 +4,9 @@
  * each: a timer looks at the send ring then (ARX_RING_NO_KICK), and libarx
  * rings when the application finds nothing to poll, which is when it waits for
  * what it has posted. What gathers meanwhile is sent together.
+ *
+ * The rings of many QPs are looked at by several CPUs, as far as these have
+ * nothing better to do: so it is not the application's that does it all.
  */
 
 #include <linux/hrtimer.h>
@@ -32,13 +35,48 @@
 #define ARX_WATCH_USECS		50
 #define ARX_WATCH_USECS_MAX	1000000
 
+/* How many send rings a CPU looks at. */
+static DEFINE_PER_CPU(atomic_t, arx_watch_load);
+
+/*
+ * Have @cpu go on, if that is another one. A CPU that is online now does not go
+ * while bottom halves are off here, and leaves its works to others when it does.
+ */
+static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
+{
+	if (cpu < 0 || cpu == smp_processor_id() || !cpu_online(cpu))
+		return false;
+	arx_qp_schedule_on(qp, cpu);
+	return true;
+}
+
+/**
+ * arx_watch_takes - leave a kick to a spare CPU that looks at the ring
+ * @qp: any QP
+ *
+ * Context: bottom halves off.
+ * Return: false if there is none, or it is this one.
+ */
+bool arx_watch_takes(struct arx_qp *qp)
+{
+	int cpu = READ_ONCE(qp->watch.cpu);
+
+	return cpu != READ_ONCE(qp->watch.origin) &&
+	       arx_watch_hand_over(qp, cpu);
+}
+
+/*
+ * The first look is due where the watch began: what was kicked for there before
+ * has gone its way by now, and is not overtaken.
+ */
 static enum hrtimer_restart arx_watch_look(struct hrtimer *timer)
 {
 	struct arx_qp *qp = container_of(timer, struct arx_qp, watch.timer);
 
 	arx_count(arx_qp_dev(qp), LOOKS);
 	set_bit(ARX_REQ_LOOK, &qp->req.pending);
-	arx_requester_run(qp);
+	if (!arx_watch_hand_over(qp, READ_ONCE(qp->watch.cpu)))
+		arx_requester_run(qp);
 	return HRTIMER_NORESTART;
 }
 
@@ -48,6 +86,7 @@ static enum hrtimer_restart arx_watch_look(struct hrtimer *timer)
  */
 void arx_watch_init(struct arx_qp *qp)
 {
+	qp->watch.cpu = -1;
 	hrtimer_setup(&qp->watch.timer, arx_watch_look, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 }
@@ -74,6 +113,43 @@ static bool arx_watch_begins(struct arx_qp *qp)
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) &&
 	       req->fetched - arx_published(&qp->comp.told) +
 	       arx_cq_waiting(qp->scq) >= ARX_WATCH_DEPTH;
+}
+
+/* From now on @cpu looks; -1: none does. */
+static void arx_watch_settle(struct arx_qp *qp, int cpu)
+{
+	if (qp->watch.cpu >= 0)
+		atomic_dec(per_cpu_ptr(&arx_watch_load, qp->watch.cpu));
+	if (cpu >= 0)
+		atomic_inc(per_cpu_ptr(&arx_watch_load, cpu));
+	WRITE_ONCE(qp->watch.cpu, cpu);
+}
+
+/*
+ * Of the CPUs near by that the application may use itself, the one that looks at
+ * the fewest rings. Which these are is not known in a softirq.
+ */
+static int arx_watch_place(void)
+{
+	int here = smp_processor_id();
+	int best = here;
+	int cpu;
+
+	if (in_serving_softirq())
+		return here;
+	for_each_cpu_and(cpu, current->cpus_ptr, cpumask_of_node(numa_node_id()))
+		if (cpu_online(cpu) &&
+		    atomic_read(per_cpu_ptr(&arx_watch_load, cpu)) <
+		    atomic_read(per_cpu_ptr(&arx_watch_load, best)))
+			best = cpu;
+	return best;
+}
+
+/* A CPU that has somebody's program to run is none to spare. */
+static bool arx_watch_disturbs(const struct arx_qp *qp)
+{
+	return smp_processor_id() == qp->watch.cpu &&
+	       qp->watch.cpu != qp->watch.origin && !(current->flags & PF_KTHREAD);
 }
 
 static void arx_watch_start(struct arx_qp *qp)
@@ -115,6 +191,7 @@ void arx_watch_stop(struct arx_qp *qp)
 	if (!qp->watch.on)
 		return;
 	qp->watch.on = false;
+	arx_watch_settle(qp, -1);
 	qp->watch.seen = qp->req.fetched;
 	WRITE_ONCE(qp->sq.hdr->flags, 0);
 }
@@ -142,6 +219,8 @@ bool arx_watch_update(struct arx_qp *qp)
 			return true;
 		qp->watch.on = true;
 		qp->watch.vain = 0;
+		WRITE_ONCE(qp->watch.origin, smp_processor_id());
+		arx_watch_settle(qp, arx_watch_place());
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
 		arx_watch_start(qp);
 		return true;
@@ -149,6 +228,10 @@ bool arx_watch_update(struct arx_qp *qp)
 	if (!look)
 		return true;
 	if (arx_watch_goes_on(qp)) {
+		if (smp_processor_id() != qp->watch.origin)
+			arx_count(arx_qp_dev(qp), LOOKS_AWAY);
+		if (arx_watch_disturbs(qp))
+			arx_watch_settle(qp, qp->watch.origin);
 		arx_watch_start(qp);
 		return true;
 	}

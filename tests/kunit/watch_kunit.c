@@ -189,6 +189,43 @@ static void watch__ends_in_vain(struct kunit *test)
 }
 
 /* One in all that time is no stream, and waited for the timer in vain. */
+/* Streams come in bursts: after one, the next is not to be proved again. */
+static void watch__begins_again(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	int i;
+
+	post_and_kick(test, 8, 0, 8);
+	post(test, 2, 0, 8);
+	for (i = 0; i < 4; i++)
+		pair_look(test->priv, 0);
+	EXPECT_FLAGS(test, qp, 0);
+	/* An answer alone is no reason. */
+	pair_requester(test->priv, 0);
+	EXPECT_FLAGS(test, qp, 0);
+	post_and_kick(test, 1, 0, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+
+	/* This one was of no use. */
+	for (i = 0; i < 3; i++)
+		pair_look(test->priv, 0);
+	post_and_kick(test, 7, 0, 8);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
+static void watch__forgets(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	struct pair *p = test->priv;
+
+	post_and_kick(test, 8, 0, 8);
+	post(test, 2, 0, 8);
+	pair_look(p, 0);
+	KUNIT_EXPECT_EQ(test, qp->watch.again, 1);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE), 0);
+	KUNIT_EXPECT_GT(test, qp->watch.again, 1);
+}
+
 /* A CPU's share of the looking is counted while it looks, and only then. */
 static void watch__load(struct kunit *test)
 {
@@ -287,6 +324,8 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__look_after_reset),
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__ends_in_vain),
+	KUNIT_CASE(watch__begins_again),
+	KUNIT_CASE(watch__forgets),
 	KUNIT_CASE(watch__load),
 	KUNIT_CASE(watch__ends_with_one),
 	KUNIT_CASE(watch__posted_while_it_ends),

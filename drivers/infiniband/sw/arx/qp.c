@@ -408,7 +408,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	comp->held = 0;
 	comp->gap = false;
 	req->rewinds = comp->rewinds;
-	qp->watch.seen = req->fetched;
+	arx_watch_forget(qp);
 	arx_ring_consume(&qp->sq, comp->done);
 
 	resp->nak_sent = false;

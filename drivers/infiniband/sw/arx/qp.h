@@ -104,12 +104,14 @@ struct arx_req {
  * @cpu: the CPU that looks, -1 for none; published
  * @origin: the CPU where that began: the application's; published
  * @vain: looks in a row that found nothing
+ * @again: so many requests after it ended it is asked whether to begin
  * @seen: req.fetched at the last look, or when it was asked whether to begin
  */
 struct arx_watch {
 	struct hrtimer timer;
 	bool on;
 	u8 vain;
+	u8 again;
 	int cpu;
 	int origin;
 	u32 seen;

@@ -87,6 +87,7 @@ static enum hrtimer_restart arx_watch_look(struct hrtimer *timer)
 void arx_watch_init(struct arx_qp *qp)
 {
 	qp->watch.cpu = -1;
+	qp->watch.again = ARX_WATCH_DEPTH;
 	hrtimer_setup(&qp->watch.timer, arx_watch_look, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 }
@@ -100,15 +101,17 @@ static bool arx_watch_short(const struct arx_qp *qp)
 /*
  * Worth it only for a stream: a request that is waited for is kicked for. What
  * is outstanding is what no completion has told of, and completions that were
- * not polled. That takes the CQ's lock, so it is asked once in so many requests.
+ * not polled. That takes the CQ's lock, so it is asked once in so many requests;
+ * but at the next one if the last watch was of use, for streams come in bursts.
  */
 static bool arx_watch_begins(struct arx_qp *qp)
 {
 	const struct arx_req *req = &qp->req;
 
-	if (!qp->ib.uobject || req->fetched - qp->watch.seen < ARX_WATCH_DEPTH)
+	if (!qp->ib.uobject || req->fetched - qp->watch.seen < qp->watch.again)
 		return false;
 	qp->watch.seen = req->fetched;
+	qp->watch.again = ARX_WATCH_DEPTH;
 	return arx_qp_state(qp) == IB_QPS_RTS && arx_watch_short(qp) &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) &&
 	       req->fetched - arx_published(&qp->comp.told) +
@@ -173,6 +176,8 @@ static bool arx_watch_goes_on(struct arx_qp *qp)
 		qp->watch.vain = 0;
 	else
 		qp->watch.vain++;
+	if (new > 1)
+		qp->watch.again = 1;
 	return new != 1 && qp->watch.vain < ARX_WATCH_VAIN &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) && arx_watch_short(qp);
 }
@@ -194,6 +199,18 @@ void arx_watch_stop(struct arx_qp *qp)
 	arx_watch_settle(qp, -1);
 	qp->watch.seen = qp->req.fetched;
 	WRITE_ONCE(qp->sq.hdr->flags, 0);
+}
+
+/**
+ * arx_watch_forget - a QP begins anew
+ * @qp: with a send ring in which nothing waits
+ *
+ * Context: req.lock held, behind arx_watch_stop().
+ */
+void arx_watch_forget(struct arx_qp *qp)
+{
+	qp->watch.seen = qp->req.fetched;
+	qp->watch.again = ARX_WATCH_DEPTH;
 }
 
 /**

@@ -15,6 +15,7 @@ void arx_watch_init(struct arx_qp *qp);
 bool arx_watch_takes(struct arx_qp *qp);
 bool arx_watch_update(struct arx_qp *qp);
 void arx_watch_stop(struct arx_qp *qp);
+void arx_watch_forget(struct arx_qp *qp);
 void arx_watch_cancel(struct arx_qp *qp);
 
 #endif /* ARX_WATCH_H */

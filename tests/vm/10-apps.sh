@@ -66,15 +66,16 @@ multicast() {
 
 joined() { h1 rdma resource show qp type UD | grep -q 'state RTS.*mckey'; }
 
-# The options of perftest that a tool has, each a case: what differs is events, sizes, directions, QPs and their types.
+# The options of perftest that a tool has, each a case: what differs is events, sizes, directions, QPs and their types. (Five
+# thousand messages of every size up to 8 MiB would take a software CPU half an hour for all tools.)
 options_of() {
 	case $1 in
-	ib_write_bw)	printf '%s\n' '' -a -b '-q 8' '-c UC' '-l 16' '-R';;
-	ib_write_lat)	printf '%s\n' '' -a '-c UC' '-I 32' '-R';;
-	ib_read_bw)	printf '%s\n' '' -e -a -b '-q 8' '-R';;
-	ib_read_lat)	printf '%s\n' '' -e -a '-R';;
-	ib_send_bw)	printf '%s\n' '' -e -a -b '-q 8' '-c UC' '-c UD -s 1024' '--use-srq -q 4' '-R';;
-	ib_send_lat)	printf '%s\n' '' -e -a '-c UC' '-c UD -s 1024' '--use-srq' '-R';;
+	ib_write_bw)	printf '%s\n' '' '-a -n 100' -b '-q 8' '-c UC' '-l 16' '-R';;
+	ib_write_lat)	printf '%s\n' '' '-a -n 100' '-c UC' '-I 32' '-R';;
+	ib_read_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-R';;
+	ib_read_lat)	printf '%s\n' '' -e '-a -n 100' '-R';;
+	ib_send_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-c UC' '-c UD -s 1024' '--use-srq -q 4' '-R';;
+	ib_send_lat)	printf '%s\n' '' -e '-a -n 100' '-c UC' '-c UD -s 1024' '--use-srq' '-R';;
 	ib_atomic_bw)	printf '%s\n' '' -e -b '-q 8' '-A CMP_AND_SWAP' '-R';;
 	ib_atomic_lat)	printf '%s\n' '' -e '-A CMP_AND_SWAP' '-R';;
 	esac

@@ -99,8 +99,8 @@ perftest_calls() {
 	done
 }
 
-# Under the debug kernel: what sleeps (-e), with a second to answer (-u 18).
-perftest_debug() {
+# What sleeps (-e), with a second to answer (-u 18), for the debug kernel and those that need not see it all.
+perftest_brief() {
 	perftest_calls <<-END
 		ib_write_bw -n 20 -u 18
 		ib_read_lat -n 20 -e -u 18
@@ -150,7 +150,7 @@ gid61=$(gid h1 "$ip61") gid62=$(gid h2 "$ip62")
 [[ $gid1 && $gid2 && $gid61 && $gid62 ]] || fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
 
 for kind in rc uc ud srq; do
-	debug_kernel || check ${kind}_pingpong 90 pingpong $kind -c
+	brief || debug_kernel || check ${kind}_pingpong 90 pingpong $kind -c
 	check "${kind}_pingpong -e" 90 pingpong $kind -e -c
 done
 check rc_pingpong_v6 90 pingpong6 rc -c
@@ -171,13 +171,13 @@ if full; then
 	# KASAN keeps what is freed until somebody allocates who may sleep, and here nobody does for ten minutes.
 	if debug_kernel; then
 		skip all_of_rstream_and_perftest "both ends poll on one CPU, until KASAN's quarantine has all memory"
-		perftest_debug
+		perftest_brief
 	else
 		check rstream_all 120 cm "rstream -b $ip1" "rstream -s $ip1"
 		perftest_full
 	fi
-elif debug_kernel; then
-	perftest_debug
+elif brief; then
+	perftest_brief
 else
 	perftest_sample
 fi

@@ -73,6 +73,14 @@ left_alone() {
 	until_true 30 mostly_here
 }
 
+# A CPU that looks, or has been left something, goes and comes back.
+cpu_goes() {
+	local online=/sys/devices/system/cpu/cpu1/online
+	while :; do echo 0 >$online; sleep 0.2; echo 1 >$online; sleep 0.3; done &
+	many
+}
+cpu_is_back() { echo 1 >/sys/devices/system/cpu/cpu1/online; }
+
 hosts
 check default 60 eval '[[ $(attribute "$attribute") == 50 ]]'
 check single 40 kicks single $count $count
@@ -83,6 +91,8 @@ if (( $(nproc) > 1 )); then
 	check looked-away 60 looked_away
 	check stayed 60 stayed
 	check left-alone 90 left_alone
+	check cpu-goes 60 cpu_goes
+	check cpu-is-back 20 until_true 10 cpu_is_back
 else
 	skip looked-away 'there is one CPU'
 fi

@@ -482,7 +482,7 @@ void pair_look(struct pair *p, int side)
 /* Of how many send rings a CPU has to look at. */
 int watch_load_of(int cpu)
 {
-	return atomic_read(per_cpu_ptr(&arx_watch_load, cpu));
+	return arx_watch_load_of(cpu);
 }
 
 /* A run as it might come from the wire, of the QPs' service. */

@@ -128,23 +128,33 @@ static void arx_watch_settle(struct arx_qp *qp, int cpu)
 	WRITE_ONCE(qp->watch.cpu, cpu);
 }
 
+static int arx_watch_load_of(int cpu)
+{
+	return atomic_read(per_cpu_ptr(&arx_watch_load, cpu));
+}
+
 /*
  * Of the CPUs near by that the application may use itself, the one that looks at
- * the fewest rings. Which these are is not known in a softirq.
+ * the fewest rings. Which these are is not known in a softirq. Other CPUs' counts
+ * are not asked for once one has none, which a single stream's own CPU has.
  */
 static int arx_watch_place(void)
 {
-	int here = smp_processor_id();
-	int best = here;
+	int best = smp_processor_id();
+	int least = arx_watch_load_of(best);
 	int cpu;
 
-	if (in_serving_softirq())
-		return here;
-	for_each_cpu_and(cpu, current->cpus_ptr, cpumask_of_node(numa_node_id()))
-		if (cpu_online(cpu) &&
-		    atomic_read(per_cpu_ptr(&arx_watch_load, cpu)) <
-		    atomic_read(per_cpu_ptr(&arx_watch_load, best)))
-			best = cpu;
+	if (!least || in_serving_softirq())
+		return best;
+	for_each_cpu_and(cpu, current->cpus_ptr,
+			 cpumask_of_node(numa_node_id())) {
+		if (!cpu_online(cpu) || arx_watch_load_of(cpu) >= least)
+			continue;
+		best = cpu;
+		least = arx_watch_load_of(cpu);
+		if (!least)
+			break;
+	}
 	return best;
 }
 

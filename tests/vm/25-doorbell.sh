@@ -49,9 +49,11 @@ looked_away() {
 	(( $(counter "$dev1" looks_away h1) > before ))
 }
 stayed() {
-	local before
+	local before looks
 	before=$(counter "$dev1" looks_away h1)
+	looks=$(counter "$dev1" looks h1)
 	many taskset -c 1
+	(( $(counter "$dev1" looks h1) > looks ))
 	(( $(counter "$dev1" looks_away h1) == before ))
 }
 
@@ -76,6 +78,8 @@ left_alone() {
 # A CPU that looks, or has been left something, goes and comes back.
 cpu_goes() {
 	local online=/sys/devices/system/cpu/cpu1/online
+	echo 0 >$online
+	[[ $(nproc) == 1 ]]
 	while :; do echo 0 >$online; sleep 0.2; echo 1 >$online; sleep 0.3; done &
 	many
 }

@@ -188,7 +188,6 @@ static void watch__ends_in_vain(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
-/* One in all that time is no stream, and waited for the timer in vain. */
 /* Streams come in bursts: after one, the next is not to be proved again. */
 static void watch__begins_again(struct kunit *test)
 {
@@ -243,6 +242,7 @@ static void watch__load(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 0);
 }
 
+/* One in all that time is no stream, and waited for the timer in vain. */
 static void watch__ends_with_one(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);

@@ -27,7 +27,7 @@ full() { [[ ${ARX_FULL-} ]]; }
 # more time for the peer to answer.
 debug_kernel() { [[ ${ARX_KERNEL-} == uml ]]; }
 
-# What 7.2's sample has shown on every kind of netdev is not shown on every kernel again.
+# What 7.2's sample shows of every kind is not shown on every kernel again.
 brief() { ! full && [[ ${ARX_KERNEL-} != 7.2 ]]; }
 
 # hosts [OPTIONS]: both hosts anew; see tools/guest/arx-hosts.

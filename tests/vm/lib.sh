@@ -72,7 +72,7 @@ fail() {
 	(( ++failures ))
 	[[ ! -s ${3-} ]] || last=$(grep -v '^[[:space:]]*$' "$3" | tail -n 1 | cut -c 1-160)
 	echo "not ok $1: $2${last:+: $last}"
-	[[ ! -s ${3-} ]] || tail -n 30 "$3" | sed 's/^/#   /'
+	[[ ! -s ${3-} ]] || tail -n 60 "$3" | sed 's/^/#   /'
 }
 
 # not COMMAND...: it must fail. (`! COMMAND` does not end a function under set -e when COMMAND succeeds.)

@@ -8,17 +8,17 @@ source "$(dirname "$0")/lib.sh"
 
 full && times=50 || times=1
 debug_kernel && patience=30 || patience=10	# seconds for what must happen soon
-now() { date +%s%N; }
+now() { echo $((${EPOCHREALTIME/./} / 1000)); }	# milliseconds
 
 # Pages that arx pinned and has not released
 pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
 
 # No object is left but those that the device makes for itself.
 nothing_left() {
-	local host
+	local host left
 	for host in h1 h2; do
-		ip netns exec $host rdma resource show >"$scratch/left" || return 1
-		not grep -E ' (mr|ctx|srq|cm_id) [1-9]' "$scratch/left" || return 1
+		left=$(ip netns exec $host rdma resource show) || return 1
+		[[ ! $left =~ \ (mr|ctx|srq|cm_id)\ [1-9] ]] || { echo "$left"; return 1; }
 	done
 	(( $(pinned) == pinned_before )) || { echo "$(pinned) pages pinned, not $pinned_before"; return 1; }
 }
@@ -29,7 +29,7 @@ at_once() {
 	local start took
 	start=$(now)
 	timeout 60 "$@" || { echo "status $? of $*"; return 1; }
-	took=$((($(now) - start) / 1000000))
+	took=$(($(now) - start))
 	(( took < 20000 )) || { echo "$* took $took ms"; return 1; }
 	echo "$* took $took ms"
 }
@@ -43,7 +43,7 @@ traffic() {
 }
 
 # under_way COMMAND: it has a connected QP in h1
-under_way() { h1 rdma resource show qp | grep -q "state RT[RS].*comm $1"; }
+under_way() { [[ $(h1 rdma resource show qp) =~ state\ RT[RS][^$'\n']*comm\ $1 ]]; }
 
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
@@ -53,7 +53,7 @@ killed() {
 	local i
 	for ((i = 0; i < times; i++)); do
 		traffic $1 $2
-		sleep 0.$((RANDOM % 4))
+		nap 0.$((RANDOM % 4))
 		# one of the two sides: the other then has nobody to talk to
 		kill -KILL "$(pgrep -P $traffic | sed -n $((i % 2 + 1))p)"
 		until_true $patience ended $traffic
@@ -70,7 +70,7 @@ killed_perftest() {
 		h2 ib_write_bw -F -d "$dev2" --run_infinitely -D 1 $ip1 >/dev/null 2>&1 &
 		until_true $patience under_way ib_write_bw
 		kill -KILL "$(pgrep -o ib_write_bw)"
-		sleep 0.2
+		nap 0.2
 		pkill -KILL ib_write_bw || true
 		until_true $patience nothing_left
 	done
@@ -85,10 +85,11 @@ gone() {
 	for ((i = 0; i < times; i++)); do
 		anew
 		traffic $from $to
+		: >"$scratch/gone"	# before somebody reads the last one's
 		verify -f 4 -a "h$from:$driver$from" -b "h$to:$driver$to" 'gone: fail=device_gone' >"$scratch/gone" 2>&1 &
 		watcher=$!
-		until_true 20 grep -q 'side A is ready' "$scratch/gone"
-		sleep 0.$((RANDOM % 3))
+		until_true 20 eval '[[ $(<"$scratch/gone") == *"side A is ready"* ]]'
+		nap 0.$((RANDOM % 3))
 		at_once "$@"
 		until_true $patience ended $watcher
 		wait $watcher || { cat "$scratch/gone"; return 1; }
@@ -109,7 +110,7 @@ netns_deleted() {
 		anew
 		traffic 1 2
 		ip netns delete h1
-		sleep 0.$((RANDOM % 3))
+		nap 0.$((RANDOM % 3))
 		kill -KILL $(pgrep -P $traffic)
 		until_true $patience ended $traffic
 		until_true $patience eval 'h2 rdma link delete "$dev2" && rmmod "$driver" || rmmod "$driver"'
@@ -169,10 +170,10 @@ link_flaps() {
 	# Both sides: without its address a side cannot connect.
 	until_true 20 under_way verify
 	until_true 20 eval 'h2 rdma resource show qp | grep -q "state RTS.*comm verify"'
-	sleep 0.5
+	nap 0.5
 	ip -n h2 link set eth0 down
 	h2 rdma link show "$dev2/1" | grep DOWN
-	sleep 0.5
+	nap 0.5
 	ip -n h2 link set eth0 up
 	# its IPv6 addresses went with it
 	ip -n h2 address replace $ip62/64 dev eth0 nodad

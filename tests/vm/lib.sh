@@ -17,6 +17,10 @@ scratch=$(mktemp -d)
 failures=0
 trap 'rm -rf "$scratch"; exit $((failures > 0))' EXIT
 
+# nap SECONDS: sleep without a process, which is not cheap on a software CPU
+exec {silence}<> <(:)
+nap() { read -rt "$1" -u "$silence" || true; }
+
 h1() { ip netns exec h1 "$@"; }
 h2() { ip netns exec h2 "$@"; }
 
@@ -45,18 +49,20 @@ counter() {
 # check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in a process group of its own, under set -e, and what
 # it has started is gone afterwards.
 check() {
-	local name=$1 seconds=$2 log pid status=0 late='' start=${EPOCHREALTIME/./} took
+	local name=$1 seconds=$2 log pid end status='' start=${EPOCHREALTIME/./} took
 	shift 2
 	! full || seconds=$((seconds * 5))
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
+	exec {end}<> <(:)
 	set -m
-	(set -e; "$@") >"$log" 2>&1 </dev/null &
+	(trap 'echo $? >&$end' EXIT; set -e; "$@") >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
-	timeout "$seconds" tail -s 0.05 -f --pid=$pid /dev/null || { late=1; kill -TERM -- -$pid; sleep 0.5; } 2>/dev/null
+	read -rt "$seconds" -u "$end" status || { kill -TERM -- -$pid; nap 0.5; } 2>/dev/null
 	kill -KILL -- -$pid 2>/dev/null
-	wait $pid 2>/dev/null || status=$?
-	if [[ $late ]]; then
+	wait $pid 2>/dev/null
+	exec {end}>&-
+	if [[ ! $status ]]; then
 		fail "$name" "no end after $seconds s" "$log"
 	elif (( status )); then
 		fail "$name" "status $status" "$log"
@@ -84,14 +90,14 @@ until_true() {
 	shift
 	until "$@"; do
 		(( SECONDS < end )) || { echo "never came true: $*"; return 1; }
-		sleep 0.1
+		nap 0.1
 	done
 }
 
 # listening h1|h2 PORT|cm: does somebody listen, on a TCP port or by rdma_cm?
 listening() {
 	if [[ $2 == cm ]]; then
-		ip netns exec "$1" rdma resource show cm_id | grep -q 'state LISTEN'
+		[[ $(ip netns exec "$1" rdma resource show cm_id) == *'state LISTEN'* ]]
 	else
 		[[ $(ip netns exec "$1" ss -Hltn "sport = :$2") ]]
 	fi

@@ -8,7 +8,6 @@
 
 #include "qp_fixture.h"
 
-#include "run.c"
 #include "sendwr.c"
 #include "watch.c"
 #include "requester.c"

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* run.c: the same bytes from every kind of memory, in any steps; its ends. */
+
+#include <kunit/test.h>
+#include <linux/skbuff.h>
+
+#include "run.c"
+
+#define BYTES	200	/* of payload */
+#define BLOCK	16
+#define BLOCKS	16
+#define PACKET	64	/* bytes of payload in each packet */
+#define TAIL	7	/* pad and ICRC behind it */
+
+/**
+ * struct run_test - BYTES bytes of payload, laid out in every way
+ * @dev: device of the keys
+ * @pd: the keys' PD
+ * @other: another
+ * @dma: names kernel memory
+ * @want: the payload
+ * @got: what was read, with a byte more than fits
+ * @mem: where the layouts are, most of it unused
+ * @mr: blocks that lie in @mem in reverse order
+ * @sge: entries, some of them empty
+ * @nsge: how many
+ * @skb: packets
+ */
+struct run_test {
+	struct arx_dev dev;
+	struct ib_pd pd;
+	struct ib_pd other;
+	struct ib_mr *dma;
+	u8 want[BYTES];
+	u8 got[BYTES + 1];
+	u8 mem[4 * BYTES];
+	struct arx_mr mr;
+	void *blocks[BLOCKS];
+	struct arx_sge sge[8];
+	u32 nsge;
+	struct sk_buff *skb;
+};
+
+#define IOVA	0x10005ULL
+
+static void run_exit(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+
+	if (!t)
+		return;
+	kfree_skb_list(t->skb);
+	if (!IS_ERR_OR_NULL(t->dma))
+		arx_dereg_mr(t->dma, NULL);
+	arx_ids_destroy(&t->dev.mrs);
+}
+
+static int run_init(struct kunit *test)
+{
+	struct run_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	arx_ids_init(&t->dev.mrs, 24);
+	t->pd.device = &t->dev.ib;
+	t->other.device = &t->dev.ib;
+	test->priv = t;
+	t->dma = arx_get_dma_mr(&t->pd, IB_ACCESS_LOCAL_WRITE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->dma));
+	for (i = 0; i < BYTES; i++)
+		t->want[i] = i ^ 0xa5;
+	return 0;
+}
+
+/* Blocks in reverse order, so that none follows the one before it. */
+static void lay_mr(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	int i;
+
+	t->mr.iova = IOVA;
+	t->mr.length = BYTES;
+	t->mr.offset = IOVA % BLOCK;
+	t->mr.block_shift = ilog2(BLOCK);
+	t->mr.nblocks = BLOCKS;
+	t->mr.blocks = t->blocks;
+	for (i = 0; i < BLOCKS; i++)
+		t->blocks[i] = t->mem + (BLOCKS - 1 - i) * BLOCK;
+	for (i = 0; i < BYTES; i++) {
+		u32 at = i + t->mr.offset;
+
+		((u8 *)t->blocks[at / BLOCK])[at % BLOCK] = t->want[i];
+	}
+}
+
+/* Entries of all lengths, with a gap of 3 bytes between them. */
+static void lay_sge(struct kunit *test)
+{
+	static const u32 lens[] = { 0, 1, 0, 0, 130, 7, BYTES - 138, 0 };
+	struct run_test *t = test->priv;
+	u32 from = 0, at = 1;
+
+	static_assert(ARRAY_SIZE(lens) == ARRAY_SIZE(t->sge));
+	for (t->nsge = 0; t->nsge < ARRAY_SIZE(lens); t->nsge++) {
+		struct arx_sge *sge = &t->sge[t->nsge];
+
+		sge->addr = (uintptr_t)t->mem + at;
+		sge->length = lens[t->nsge];
+		sge->lkey = t->dma->lkey;
+		memcpy(t->mem + at, t->want + from, sge->length);
+		from += sge->length;
+		at += sge->length + 3;
+	}
+	KUNIT_ASSERT_EQ(test, from, BYTES);
+}
+
+/* A packet whose first @head bytes are linear and whose others are in pages. */
+static struct sk_buff *packet(struct kunit *test, const u8 *data, u32 len,
+			      u32 head)
+{
+	struct sk_buff *skb = alloc_skb(PACKET + TAIL, GFP_KERNEL);
+	u32 at;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	head = min(head, len);
+	skb_put_data(skb, data, head);
+	for (at = head; at < len; at += 20) {
+		u32 n = min(20u, len - at);
+		struct page *page = alloc_page(GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		memcpy(page_address(page) + 100, data + at, n);
+		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, 100, n,
+				PAGE_SIZE);
+	}
+	if (head == len)
+		memset(skb_put(skb, TAIL), 0xee, TAIL);
+	return skb;
+}
+
+/* Packets that are linear, partly, and not at all. */
+static void lay_skb(struct kunit *test)
+{
+	static const u32 heads[] = { PACKET, 9, 0, PACKET };
+	struct run_test *t = test->priv;
+	struct sk_buff **last = &t->skb;
+	u32 at;
+
+	for (at = 0; at < BYTES; at += PACKET) {
+		*last = packet(test, t->want + at, min(PACKET, BYTES - at),
+			       heads[at / PACKET]);
+		last = &(*last)->next;
+	}
+}
+
+/* An iterator at the first byte of what was laid out. */
+static struct arx_iter begin(struct run_test *t, enum arx_iter_kind kind)
+{
+	struct arx_iter it;
+
+	switch (kind) {
+	case ARX_ITER_NONE:
+		arx_iter_none(&it);
+		break;
+	case ARX_ITER_BUF:
+		arx_iter_buf(&it, t->want);
+		break;
+	case ARX_ITER_SGE:
+		arx_iter_sge(&it, &t->dev, &t->pd, t->sge, t->nsge, 0);
+		break;
+	case ARX_ITER_MR:
+		arx_iter_mr(&it, &t->mr, IOVA);
+		break;
+	case ARX_ITER_SKB:
+		arx_iter_skb(&it, t->skb, PACKET);
+		break;
+	}
+	return it;
+}
+
+/* Read @len bytes at @it in steps of @step. */
+static enum arx_copy_error take(struct run_test *t, struct arx_iter *it,
+				u32 len, u32 step)
+{
+	enum arx_copy_error err = ARX_COPY_OK;
+	struct arx_iter to;
+
+	memset(t->got, 0, sizeof(t->got));
+	arx_iter_buf(&to, t->got);
+	rcu_read_lock();
+	while (len && !err) {
+		u32 n = min(len, step);
+
+		err = arx_iter_copy(&to, it, n);
+		len -= n;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+static const enum arx_iter_kind kinds[] = {
+	ARX_ITER_BUF, ARX_ITER_SGE, ARX_ITER_MR, ARX_ITER_SKB,
+};
+
+static void kind_name(const enum arx_iter_kind *kind, char *name)
+{
+	static const char * const names[] = {
+		[ARX_ITER_BUF] = "buf", [ARX_ITER_SGE] = "sge",
+		[ARX_ITER_MR] = "mr", [ARX_ITER_SKB] = "skb",
+	};
+
+	strscpy(name, names[*kind], KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(kind, kinds, kind_name);
+
+/* What the parameter says is laid out; the kinds share memory. */
+static struct arx_iter laid(struct kunit *test)
+{
+	enum arx_iter_kind kind = *(enum arx_iter_kind *)test->param_value;
+
+	if (kind == ARX_ITER_SGE)
+		lay_sge(test);
+	else if (kind == ARX_ITER_MR)
+		lay_mr(test);
+	else if (kind == ARX_ITER_SKB)
+		lay_skb(test);
+	return begin(test->priv, kind);
+}
+
+static void run__any_step(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter first = laid(test);
+	u32 step;
+
+	for (step = 1; step <= BYTES; step++) {
+		struct arx_iter it = first;
+
+		KUNIT_ASSERT_EQ(test, take(t, &it, BYTES, step), ARX_COPY_OK);
+		KUNIT_ASSERT_MEMEQ(test, t->got, t->want, BYTES);
+	}
+}
+
+/* From any place to the end; a copy of the iterator is a saved place. */
+static void run__skip(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter first = laid(test);
+	u32 at, more;
+
+	for (at = 0; at < BYTES; at++) {
+		for (more = 0; more < 20 && at + more < BYTES; more++) {
+			u32 rest = BYTES - at - more;
+			struct arx_iter it = first;
+			int err;
+
+			rcu_read_lock();
+			err = arx_iter_skip(&it, at);
+			err = err ?: arx_iter_skip(&it, more);
+			rcu_read_unlock();
+			KUNIT_ASSERT_EQ(test, err, 0);
+			KUNIT_ASSERT_EQ(test, take(t, &it, rest, 33),
+					ARX_COPY_OK);
+			KUNIT_ASSERT_MEMEQ(test, t->got, t->want + at + more,
+					   rest);
+		}
+	}
+}
+
+/* A byte behind the last is none, also when the last was skipped. */
+static void run__list_ends(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+	int err;
+
+	lay_sge(test);
+	it = begin(t, ARX_ITER_SGE);
+	KUNIT_EXPECT_EQ(test, take(t, &it, BYTES, BYTES), ARX_COPY_OK);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+	it = begin(t, ARX_ITER_SGE);
+	rcu_read_lock();
+	err = arx_iter_skip(&it, BYTES + 1);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, err, -EFAULT);
+}
+
+static void run__none(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it = begin(t, ARX_ITER_NONE);
+
+	KUNIT_EXPECT_EQ(test, take(t, &it, 0, 1), ARX_COPY_OK);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+}
+
+/* Packets end where the last one does, but for its pad and ICRC. */
+static void run__packets_end(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+
+	lay_skb(test);
+	arx_iter_skb(&it, t->skb, PACKET);
+	KUNIT_EXPECT_EQ(test, take(t, &it, BYTES, BYTES), ARX_COPY_OK);
+	KUNIT_EXPECT_EQ(test, take(t, &it, PACKET, PACKET),
+			ARX_COPY_BAD_SOURCE);
+}
+
+/* To every kind that is written to, from a buffer; the bytes around stay. */
+static void run__scatter(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter to, from;
+	enum arx_copy_error err;
+	u32 i, at = 0;
+
+	lay_sge(test);
+	memset(t->mem, 0x11, sizeof(t->mem));
+	arx_iter_sge(&to, &t->dev, &t->pd, t->sge, t->nsge,
+		     IB_ACCESS_LOCAL_WRITE);
+	arx_iter_buf(&from, t->want);
+	rcu_read_lock();
+	err = arx_iter_copy(&to, &from, BYTES);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, err, ARX_COPY_OK);
+	for (i = 0; i < t->nsge; i++) {
+		u8 *mem = (u8 *)(uintptr_t)t->sge[i].addr;
+
+		KUNIT_EXPECT_MEMEQ(test, mem, t->want + at, t->sge[i].length);
+		KUNIT_EXPECT_EQ(test, mem[t->sge[i].length], 0x11);
+		at += t->sge[i].length;
+	}
+
+	arx_iter_buf(&from, t->want);
+	rcu_read_lock();
+	err = arx_iter_copy(&to, &from, 1);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, err, ARX_COPY_BAD_DEST);
+}
+
+/* A key that does not hold ends it there; what came before stays. */
+static void run__bad_key(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+
+	lay_sge(test);
+	t->sge[5].lkey ^= 0x100;
+	it = begin(t, ARX_ITER_SGE);
+	KUNIT_EXPECT_EQ(test, take(t, &it, BYTES, BYTES), ARX_COPY_BAD_SOURCE);
+	KUNIT_EXPECT_MEMEQ(test, t->got, t->want, 131);
+	KUNIT_EXPECT_EQ(test, t->got[131], 0);
+
+	lay_sge(test);
+	arx_iter_sge(&it, &t->dev, &t->other, t->sge, t->nsge, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+	arx_iter_sge(&it, &t->dev, &t->pd, t->sge, t->nsge,
+		     IB_ACCESS_REMOTE_WRITE);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+}
+
+struct shape {
+	const char *name;
+	u32 npkts;
+	u32 len;
+	u32 flags;
+	bool good;
+};
+
+static const struct shape shapes[] = {
+	{ "only, empty", 1, 0, ARX_FIRST | ARX_LAST, true },
+	{ "only, full", 1, 1024, ARX_FIRST | ARX_LAST, true },
+	{ "only, too long", 1, 1025, ARX_FIRST | ARX_LAST, false },
+	{ "first, full", 1, 1024, ARX_FIRST, true },
+	{ "first, short", 1, 1023, ARX_FIRST, false },
+	{ "first, too long", 1, 1025, ARX_FIRST, false },
+	{ "middle, empty", 1, 0, 0, false },
+	{ "middles, full", 3, 3072, 0, true },
+	{ "middles, short", 3, 3071, 0, false },
+	{ "last, empty", 1, 0, ARX_LAST, false },
+	{ "last, a byte", 1, 1, ARX_LAST, true },
+	{ "last, full", 1, 1024, ARX_LAST, true },
+	{ "last, too long", 1, 1025, ARX_LAST, false },
+	{ "all, the last empty", 3, 2048, ARX_FIRST | ARX_LAST, false },
+	{ "all, the last a byte", 3, 2049, ARX_FIRST | ARX_LAST, true },
+	{ "all, full", 3, 3072, ARX_FIRST | ARX_LAST, true },
+	{ "all, too long", 3, 3073, ARX_FIRST | ARX_LAST, false },
+	{ "more than 32 bits", U32_MAX, 1024, 0, false },
+};
+
+static void shape_name(const struct shape *s, char *name)
+{
+	strscpy(name, s->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(shape, shapes, shape_name);
+
+static void run__well_formed(struct kunit *test)
+{
+	const struct shape *s = test->param_value;
+	struct arx_run run = {
+		.npkts = s->npkts, .len = s->len, .mtu = 1024,
+		.h.flags = s->flags,
+	};
+
+	KUNIT_EXPECT_EQ(test, arx_run_well_formed(&run), s->good);
+}
+
+static struct kunit_case run_cases[] = {
+	KUNIT_CASE_PARAM(run__any_step, kind_gen_params),
+	KUNIT_CASE_PARAM(run__skip, kind_gen_params),
+	KUNIT_CASE(run__list_ends),
+	KUNIT_CASE(run__none),
+	KUNIT_CASE(run__packets_end),
+	KUNIT_CASE(run__scatter),
+	KUNIT_CASE(run__bad_key),
+	KUNIT_CASE_PARAM(run__well_formed, shape_gen_params),
+	{}
+};
+
+static struct kunit_suite run_suite = {
+	.name = "arx_run",
+	.init = run_init,
+	.exit = run_exit,
+	.test_cases = run_cases,
+};
+
+kunit_test_suite(run_suite);

@@ -70,7 +70,7 @@ joined() { h1 rdma resource show qp type UD | grep -q 'state RTS.*mckey'; }
 # thousand messages of every size up to 8 MiB would take a software CPU half an hour for all tools.)
 options_of() {
 	case $1 in
-	ib_write_bw)	printf '%s\n' '' '-a -n 100' -b '-q 8' '-c UC' '-l 16' '-R';;
+	ib_write_bw)	printf '%s\n' '' '-a -n 100' -b '-q 8' '-c UC' '-l 20' '-R';;
 	ib_write_lat)	printf '%s\n' '' '-a -n 100' '-c UC' '-I 32' '-R';;
 	ib_read_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-R';;
 	ib_read_lat)	printf '%s\n' '' -e '-a -n 100' '-R';;
@@ -137,6 +137,7 @@ examples_full() {
 			check "${kind}_pingpong -s $size" 60 pingpong $kind -s $size -c
 			check "${kind}_pingpong -e -s $size" 60 pingpong $kind -e -s $size -c
 			check "${kind}_pingpong_v6 -s $size" 60 pingpong6 $kind -s $size -c
+			check "${kind}_pingpong_v6 -e -s $size" 60 pingpong6 $kind -e -s $size -c
 		done
 	done
 	for kind in rc uc srq; do check "${kind}_pingpong -s 1000000" 60 pingpong $kind -s 1000000 -c; done
@@ -167,6 +168,9 @@ check cmtime 60 cm "timeout 90 cmtime -b $ip1 -c 10" "cmtime -s $ip1 -c 10"
 if full; then
 	check udaddy_v6 90 cm "udaddy -b $ip61 -f ipv6" "udaddy -s $ip61 -f ipv6"
 	check ucmatose_v6 90 cm "ucmatose -b $ip61 -f ipv6 -c 10 -C 100" "ucmatose -s $ip61 -f ipv6 -c 10 -C 100"
+	check "rping_v6 -P" 90 persistent "rping -s -P -a $ip61" "rping -c -a $ip61 -C 10 -V"
+	check rstream_v6 60 cm "rstream -b $ip61 -S 16384 -C 100 -T v" "rstream -s $ip61 -S 16384 -C 100 -T v"
+	check cmtime_v6 60 cm "timeout 90 cmtime -b $ip61 -c 10" "cmtime -s $ip61 -c 10"
 	skip mckey_v6 "the core's rdma_cm joins IPv6 groups for RoCEv1 only (ENOTSUPP)"
 	# KASAN keeps what is freed until somebody allocates who may sleep, and here nobody does for ten minutes.
 	if debug_kernel; then

@@ -161,8 +161,9 @@ done
 bond_state() {
 	kind bond
 	comes_up bond
-	[[ "$(on h1 cat /sys/class/net/bond0/bonding/active_slave)" == eth0 ]]
+	active_slave eth0
 }
+active_slave() { [[ "$(on h1 cat /sys/class/net/bond0/bonding/active_slave)" == "$1" ]]; }
 # What each slave has sent
 sent() { on h1 cat "/sys/class/net/$1/statistics/tx_bytes"; }
 failover() {
@@ -173,7 +174,7 @@ failover() {
 	verify=$!
 	sleep 1.5
 	ip -n h1 link set eth0 down
-	becomes grep -q '^eth1$' <(on h1 cat /sys/class/net/bond0/bonding/active_slave)
+	becomes active_slave eth1
 	wait $verify
 	(( $(sent eth1) - before > 1000000 )) || { echo "eth1 has sent only $(($(sent eth1) - before)) bytes"; return 1; }
 	port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'

@@ -13,12 +13,14 @@ verify_on() {
 	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
 }
 
-# A fault of our own making must be found, or all else is worth nothing.
+# finds CASE WORDS: a fault of our own making must be found, and called by its name, or all else is worth nothing.
 finds() {
-	if verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "spoil: size=100 $1"; then
+	if verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "spoil: size=100 $1" >"$scratch/spoilt"; then
 		echo "this was not found: $1"
 		return 1
 	fi
+	cat "$scratch/spoilt"
+	grep -q "^not ok spoil: .*$2" "$scratch/spoilt"
 }
 
 # sizes around what changes the shape of a message at path MTU $1
@@ -69,9 +71,15 @@ else
 fi
 
 hosts --mtu 9000
-for spoil in "op=send spoil=1" "op=write spoil=2" "op=read spoil=1" "op=write_imm spoil=3" "op=send spoil=4"; do
-	check "finds-${spoil//[ =]/-}" 60 finds "$spoil"
-done
+while IFS=: read -r spoil words; do
+	check "finds-${spoil//[ =]/-}" 60 finds "$spoil" "$words"
+done <<-END
+	op=send spoil=1:message .* wrong from byte
+	op=write spoil=2:WRITE .* wrong from byte
+	op=read spoil=1:READ .* wrong from byte
+	op=write_imm spoil=3:byte -1 of a region .* was written to
+	op=send spoil=4:a message after the last
+END
 flows hosts
 verify_on 1 2 "${cases[@]}"
 flows host

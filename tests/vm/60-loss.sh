@@ -31,11 +31,23 @@ single() {
 	on_both tc filter add dev eth0 ingress matchall "$@"
 }
 
-# bad NAME COMMAND...: transfers while COMMAND holds on both hosts' links. The budget: 7 retries, 17 ms apart.
+# both COUNTER: of both hosts
+both() { echo $(($(counter "$dev1" "$1" h1) + $(counter "$dev2" "$1" h2))); }
+
+# was_bad COUNTER BEFORE: the link did what it was told. (What is rare need not come in the sample.)
+was_bad() {
+	local rose=$(($(both "$1") - $2))
+	echo "$1 rose by $rose"
+	(( rose > 0 )) || ! full
+}
+
+# bad NAME COUNTER COMMAND...: transfers while COMMAND holds on both hosts' links, at which COUNTER rises. The budget: 7 retries,
+# 17 ms apart.
 bad() {
-	local name=$1 reliable="timeout=12 retry=7 both=1 limit=30"
-	shift
+	local name=$1 counter=$2 reliable="timeout=12 retry=7 both=1 limit=30" before
+	shift 2
 	clear_link
+	before=$(both "$counter")
 	"$@" || { fail "$name" "$*"; return; }
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
 		"$name-send: op=send_imm size=64K count=$messages $reliable" \
@@ -46,6 +58,7 @@ bad() {
 		"$name-mix: op=mix size=20000 vary=1 qps=4 psn=0xffff00 count=$((messages * 2)) $reliable" \
 		"$name-lists: op=write,mix size=8,9000 vary=1 list=16 psn=0xffff00 count=$((messages * 4)) $reliable" \
 		"$name-uc-ud: qp=uc,ud op=send_imm size=1000 lossy=1 both=1 count=$messages" || (( ++failures ))
+	check "$name-seen" 20 was_bad "$counter" "$before"
 }
 
 netem() { on_both tc qdisc add dev eth0 root netem "$@"; }
@@ -82,21 +95,21 @@ fi
 hosts --mtu 4200
 modprobe -a sch_netem sch_tbf act_gact act_pedit cls_matchall
 if debug_kernel && ! full; then
-	bad loss-1 netem loss 1%
-	bad duplicate netem duplicate 5%
+	bad loss-1 requester_rewinds netem loss 1%
+	bad duplicate duplicate_request netem duplicate 5%
 	check slow-link 60 slow_link
 	check cut-off 60 cut_off
 	clear_link
 	exit
 fi
-bad loss-0.1 netem loss 0.1%
-bad loss-1 netem loss 1%
-bad loss-5 netem loss 5%
-bad reorder netem delay 1ms reorder 25% 50%
-bad duplicate netem duplicate 5%
-bad corrupt netem corrupt 2%
-bad single-loss-1 single action gact ok random netrand drop 100
-bad single-payload single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
+bad loss-0.1 requester_rewinds netem loss 0.1%
+bad loss-1 requester_rewinds netem loss 1%
+bad loss-5 requester_rewinds netem loss 5%
+bad reorder out_of_sequence netem delay 1ms reorder 25% 50%
+bad duplicate duplicate_request netem duplicate 5%
+bad corrupt rcvd_icrc_err netem corrupt 2%
+bad single-loss-1 requester_rewinds single action gact ok random netrand drop 100
+bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
 check cut-off 60 cut_off
 clear_link

@@ -13,13 +13,14 @@ now() { echo $((${EPOCHREALTIME/./} / 1000)); }	# milliseconds
 # Pages that arx pinned and has not released
 pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
 
+# How many objects of each kind there are
+objects() { h1 rdma resource show && h2 rdma resource show; }
+
 # No object is left but those that the device makes for itself.
 nothing_left() {
-	local host left
-	for host in h1 h2; do
-		left=$(ip netns exec $host rdma resource show) || return 1
-		[[ ! $left =~ \ (mr|ctx|srq|cm_id)\ [1-9] ]] || { echo "$left"; return 1; }
-	done
+	local left
+	left=$(objects) || return 1
+	[[ $left == "$objects_before" ]] || { printf '%s\nnot:\n%s\n' "$left" "$objects_before"; return 1; }
 	(( $(pinned) == pinned_before )) || { echo "$(pinned) pages pinned, not $pinned_before"; return 1; }
 }
 
@@ -61,7 +62,7 @@ killed() {
 	done
 }
 
-# An application of its own: a server killed under its client and the other way round
+# An application of its own: a server killed under its client and the other way round, in turn
 killed_perftest() {
 	local i
 	for ((i = 0; i < times; i++)); do
@@ -69,7 +70,7 @@ killed_perftest() {
 		until_true $patience listening h1 18515
 		h2 ib_write_bw -F -d "$dev2" --run_infinitely -D 1 $ip1 >/dev/null 2>&1 &
 		until_true $patience under_way ib_write_bw
-		kill -KILL "$(pgrep -o ib_write_bw)"
+		kill -KILL "$(pgrep $( ((i % 2)) && echo -n || echo -o ) ib_write_bw)"
 		nap 0.2
 		pkill -KILL ib_write_bw || true
 		until_true $patience nothing_left
@@ -136,14 +137,17 @@ stopped() {
 # ---- the module ----
 
 module_in_use() {
-	anew
-	traffic 1 2
-	not timeout 10 rmmod "$driver" >"$scratch/rmmod" 2>&1
-	grep 'in use' "$scratch/rmmod"
-	kill -KILL $(pgrep -P $traffic)
-	until_true $patience ended $traffic
-	not timeout 10 rmmod "$driver" >"$scratch/rmmod" 2>&1
-	grep 'in use' "$scratch/rmmod"
+	local i
+	for ((i = 0; i < times; i++)); do
+		anew
+		traffic 1 2
+		not timeout 10 rmmod "$driver" >"$scratch/rmmod" 2>&1
+		grep 'in use' "$scratch/rmmod"
+		kill -KILL $(pgrep -P $traffic)
+		until_true $patience ended $traffic
+		not timeout 10 rmmod "$driver" >"$scratch/rmmod" 2>&1
+		grep 'in use' "$scratch/rmmod"
+	done
 }
 
 # With links that nobody uses it is in use, without them it can go, and comes back.
@@ -182,7 +186,7 @@ link_flaps() {
 }
 
 hosts
-pinned_before=$(pinned)
+pinned_before=$(pinned) objects_before=$(objects)
 check killed-hosts $((times * 45)) killed 1 2
 check killed-host $((times * 45)) killed 1 1
 check killed-perftest $((times * 45)) killed_perftest
@@ -193,6 +197,6 @@ check netdev-deleted $((times * 60)) gone 1 2 ip -n h1 link delete eth0
 check peer-netdev-deleted $((times * 60)) gone 2 1 ip -n h2 link delete eth0
 check netns-deleted $((times * 60)) netns_deleted
 check link-deleted-owner-stopped $((times * 60)) stopped
-check module-in-use 60 module_in_use
+check module-in-use $((times * 60)) module_in_use
 check module-goes $((times * 30)) module_goes
 check nothing-pinned 20 until_true $patience eval '(( $(pinned) == pinned_before ))'

@@ -26,6 +26,7 @@ unharmed() {
 
 # aimed V4|V6 FROM TO: packets from h2 at QPs in h1
 aimed() {
+	: >"$scratch/victims"	# before somebody reads the last one's
 	h1 hostile victim "$dev1" "$2" <"$scratch/hold" >"$scratch/victims" &
 	local victim=$!
 	exec {hold}>"$scratch/hold"

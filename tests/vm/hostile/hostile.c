@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 		return 2;
 	make_objects(&o, argv[2], argc > 3 && strchr(argv[3], ':'));
 	if (!strcmp(verb, "verbs"))
-		abuse_verbs(&o, argv[2]);
+		abuse_verbs(&o);
 	else if (!strcmp(verb, "commands") && argc == 4)
 		abuse_commands(&o, atoi(argv[3]));
 	else if (!strcmp(verb, "rings") && argc == 4)

@@ -48,7 +48,7 @@ void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union
 void print_result(const char *name);
 void expect(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-void abuse_verbs(struct objects *o, const char *device);
+void abuse_verbs(struct objects *o);
 void abuse_commands(struct objects *o, int seconds);
 void abuse_rings(struct objects *o, int seconds);
 void be_a_victim(struct objects *o, const char *attacker);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Every verb with arguments out of range: refused, or without effect. */
+/* Every verb with arguments out of range, of others, and of what is gone: refused, or without effect. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "hostile.h"
 
 static void bad_regions(struct objects *o)
@@ -90,7 +91,7 @@ static void bad_qps(struct objects *o)
 	}
 	attr.cap = (struct ibv_qp_cap){ .max_send_wr = 1, .max_send_sge = 1 };
 	for (type = 0; type < 300; type++) {
-		if (type >= 2 && type <= 10)	/* RC to DRIVER, some of which are there */
+		if (type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD)
 			continue;
 		attr.qp_type = type;
 		expect(!ibv_create_qp(o->pd, &attr), "a QP of type %d", type);
@@ -199,35 +200,135 @@ static void random_posts(struct objects *o)
 	}
 }
 
-/* The objects of one context under the name of another. */
-static void foreign_objects(struct objects *o, const char *device)
+/* Extended verbs with flags that nobody knows, and verbs for what arx does not have. */
+static void bad_extensions(struct objects *o)
 {
-	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
+	struct ibv_qp_init_attr_ex qp = {
+		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .pd = o->pd,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1 },
 	};
-	struct objects other;
-	struct ibv_mr mr;
+	struct ibv_cq_init_attr_ex cq = { .cqe = 10 };
+	uint16_t pkey;
 
-	make_objects(&other, device, false);
-	attr.send_cq = attr.recv_cq = other.cq;
-	/* Handles count within a context: one that is large enough is nobody's. */
-	other.cq->handle += 100000;
-	expect(!ibv_create_qp(other.pd, &attr), "a QP with a CQ that is none");
-	other.cq->handle -= 100000;
-	mr = *other.mr;
-	mr.handle += 100000;
-	expect(ibv_dereg_mr(&mr), "ibv_dereg_mr of what is none");
-	ibv_close_device(other.context);
+	qp.comp_mask = IBV_QP_INIT_ATTR_PD | 1u << 30;
+	expect(!ibv_create_qp_ex(o->context, &qp), "a QP with mask 2^30");
+	qp.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	qp.create_flags = 1u << 30;
+	expect(!ibv_create_qp_ex(o->context, &qp), "a QP with flags 2^30");
+	qp.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	qp.send_ops_flags = 1ull << 60;
+	expect(!ibv_create_qp_ex(o->context, &qp), "a QP for operation 60");
+	cq.comp_mask = 1u << 30;
+	expect(!ibv_create_cq_ex(o->context, &cq), "a CQ with mask 2^30");
+	cq.comp_mask = 0;
+	cq.wc_flags = 1ull << 60;
+	expect(!ibv_create_cq_ex(o->context, &cq), "a CQ with flags 2^60");
+	cq.wc_flags = 0;
+	cq.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
+	cq.flags = 1u << 30;
+	expect(!ibv_create_cq_ex(o->context, &cq), "a CQ with creation flags 2^30");
+	expect(ibv_query_pkey(o->context, 1, 1000, &pkey), "ibv_query_pkey of 1000");
+	expect(!ibv_reg_dmabuf_mr(o->pd, 0, 4096, 0, -1, 0), "a region of DMA buffer -1");
+	expect(!ibv_reg_dmabuf_mr(o->pd, 0, 4096, 0, STDIN_FILENO, 0), "a region of a DMA buffer that is none");
+	expect(!ibv_alloc_mw(o->pd, 77), "a window of type 77");
 }
 
-void abuse_verbs(struct objects *o, const char *device)
+/* Handles, by which the kernel knows objects. */
+struct names {
+	uint32_t pd, mr, ah, cq, srq, qp;
+};
+
+/* @call fails while @object bears @name. */
+#define AS(object, name, call) do {							\
+	uint32_t own_ = (object)->handle;						\
+											\
+	(object)->handle = (name);							\
+	expect((call), #call " of %s", whose);						\
+	(object)->handle = own_;							\
+} while (0)
+
+static void verbs_on(struct objects *o, struct ibv_ah *ah, const struct names *n, const char *whose)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } };
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_modify_cq_attr moderation = { .attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 4, 10 } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *ud = o->qp[NUM_QPS - 1];
+	union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 7 } };
+	struct ibv_srq_attr srq_attr = { .srq_limit = 1 };
+
+	AS(o->pd, n->pd, ibv_dealloc_pd(o->pd));
+	AS(o->pd, n->pd, !ibv_reg_mr(o->pd, o->mem, 4096, 0));
+	AS(o->pd, n->pd, !ibv_create_ah(o->pd, &to));
+	AS(o->pd, n->pd, !ibv_create_srq(o->pd, &srq_init));
+	AS(o->pd, n->pd, !ibv_create_qp(o->pd, &init));
+	AS(o->mr, n->mr, ibv_dereg_mr(o->mr));
+	AS(o->mr, n->mr, ibv_rereg_mr(o->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
+	AS(ah, n->ah, ibv_destroy_ah(ah));
+	AS(o->cq, n->cq, ibv_destroy_cq(o->cq));
+	AS(o->cq, n->cq, ibv_resize_cq(o->cq, 100));
+	AS(o->cq, n->cq, ibv_modify_cq(o->cq, &moderation));
+	AS(o->cq, n->cq, !ibv_create_qp(o->pd, &init));
+	AS(o->srq, n->srq, ibv_destroy_srq(o->srq));
+	AS(o->srq, n->srq, ibv_modify_srq(o->srq, &srq_attr, IBV_SRQ_LIMIT));
+	AS(o->srq, n->srq, ibv_query_srq(o->srq, &srq_attr));
+	init.srq = o->srq;
+	AS(o->srq, n->srq, !ibv_create_qp(o->pd, &init));
+	AS(ud, n->qp, ibv_destroy_qp(ud));
+	AS(ud, n->qp, ibv_modify_qp(ud, &attr, IBV_QP_STATE));
+	AS(ud, n->qp, ibv_query_qp(ud, &attr, IBV_QP_STATE, &init));
+	AS(ud, n->qp, ibv_attach_mcast(ud, &group, 0));
+	AS(ud, n->qp, ibv_detach_mcast(ud, &group, 0));
+}
+
+/*
+ * The verbs on what is gone, on what never was, and on an object of another
+ * kind. (Of another context there are no names: handles count within one.)
+ */
+static void misnamed_objects(struct objects *o)
+{
+	struct ibv_qp_init_attr init = {
+		.qp_type = IBV_QPT_RC, .cap = { .max_send_wr = 1, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } };
+	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_ah *ah = ibv_create_ah(o->pd, &to), *old_ah = ibv_create_ah(o->pd, &to);
+	struct ibv_cq *cq = ibv_create_cq(o->context, 1, NULL, NULL, 0);
+	struct ibv_mr *mr = ibv_reg_mr(o->pd, o->mem, 4096, 0);
+	struct ibv_srq *srq = ibv_create_srq(o->pd, &srq_init);
+	struct ibv_pd *pd = ibv_alloc_pd(o->context);
+	struct ibv_qp *qp;
+	struct names n;
+
+	init.send_cq = init.recv_cq = cq;
+	qp = cq ? ibv_create_qp(o->pd, &init) : NULL;
+	if (!ah || !old_ah || !mr || !srq || !pd || !qp)
+		die("objects");
+	n = (struct names){ pd->handle, mr->handle, old_ah->handle, cq->handle, srq->handle, qp->handle };
+	if (ibv_destroy_qp(qp) || ibv_dealloc_pd(pd) || ibv_destroy_srq(srq) || ibv_dereg_mr(mr) || ibv_destroy_cq(cq) ||
+	    ibv_destroy_ah(old_ah))
+		die("objects' end");
+	verbs_on(o, ah, &n, "what is gone");
+	n = (struct names){ 100000, 100001, 100002, 100003, 100004, 100005 };
+	verbs_on(o, ah, &n, "what never was");
+	n = (struct names){ o->cq->handle, o->cq->handle, o->cq->handle, o->pd->handle, o->cq->handle, o->cq->handle };
+	verbs_on(o, ah, &n, "another kind");
+	expect(!ibv_destroy_ah(ah), "the object is still there");
+}
+
+void abuse_verbs(struct objects *o)
 {
 	bad_regions(o);
 	bad_cqs(o);
 	bad_srqs(o);
 	bad_qps(o);
 	bad_addresses(o);
-	foreign_objects(o, device);
+	bad_extensions(o);
+	misnamed_objects(o);
 	random_modify(o);
 	random_posts(o);
 	print_result("verbs");

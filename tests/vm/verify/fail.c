@@ -1226,6 +1226,41 @@ close:
 	return !has_failed();
 }
 
+/* The AH of another PD leads nowhere (10.2.4). */
+static bool ud_foreign_ah(const struct config *c)
+{
+	struct ibv_ah *own = NULL;
+	struct config ud = *c;
+	struct ibv_pd *pd;
+	struct end e;
+
+	ud.qp = IBV_QPT_UD;
+	if (!end_open(&e, &ud, NULL))
+		goto close;
+	if (is(B))
+		post_recv(&e, 101, 0, 128);
+	ctl_barrier();
+	if (is(A)) {
+		pd = ibv_alloc_pd(context);
+		own = e.ah;
+		e.ah = pd ? ah_make(pd, &ud, &e.peer.gid) : NULL;
+		if (e.ah) {
+			post_send(&e, 1, 0, 16);
+			expect(&e, 1, IBV_WC_LOC_QP_OP_ERR);
+			check_zero(ibv_destroy_ah(e.ah), "ibv_destroy_ah");
+		}
+		e.ah = own;
+		check_zero(pd ? ibv_dealloc_pd(pd) : ENOMEM, "another PD");
+	}
+	ctl_barrier();
+	if (is(B))
+		expect_nothing(&e, 20);
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
 /* ---- invalidation ---- */
 
 /* SEND_WITH_INV closes a type 2 window; of an rkey that is no window it is an error. */
@@ -1575,6 +1610,7 @@ const struct fail_case fail_cases[] = {
 	{ "ud_qkey", ud_qkey },
 	{ "ud_too_long", ud_too_long },
 	{ "ud_short_recv", ud_short_recv },
+	{ "ud_foreign_ah", ud_foreign_ah },
 	{ "send_inv", send_inv },
 	{ "send_inv_bad", send_inv_bad },
 	{ "query", query },

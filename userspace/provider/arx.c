@@ -55,6 +55,7 @@ static const struct verbs_context_ops arx_ctx_ops = {
 	.reg_dmabuf_mr = arx_reg_dmabuf_mr,
 	.reg_mr = arx_reg_mr,
 	.req_notify_cq = arx_req_notify_cq,
+	.cq_event = arx_cq_event,
 	.rereg_mr = arx_rereg_mr,
 	.modify_cq = arx_modify_cq,
 	.resize_cq = arx_resize_cq,

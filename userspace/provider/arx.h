@@ -219,6 +219,10 @@ struct arx_owed {
  *	once a batch; 0: not yet
  * @place: in @owed for the next QP; written under arx_context.qp_mutex
  * @owed: written by those who post; behind what those who poll write
+ * @arm_lock: of asking for events, which an application may do while it polls;
+ *	taken inside @lock when the ring changes
+ * @any: requests for an event at any completion that may not have had one, as
+ *	far as events were read: 0, 1, or 2 for more
  */
 struct arx_cq {
 	struct verbs_cq vcq;
@@ -231,6 +235,8 @@ struct arx_cq {
 	uint64_t wallclock;
 	uint32_t place;
 	struct arx_owed owed;
+	struct arx_lock arm_lock;
+	uint8_t any;
 };
 
 /**
@@ -419,6 +425,7 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops);
 /* poll.c: completions; a system call only for a kick that is owed */
 int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc);
 int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+void arx_cq_event(struct ibv_cq *ibcq);
 int arx_set_poll_ops(struct arx_cq *cq, uint64_t wc_flags);
 int arx_cq_add_qp(struct arx_cq *cq, struct arx_qp *qp);
 void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp);

@@ -257,27 +257,43 @@ void arx_cq_clean(struct arx_cq *cq, uint32_t qpn)
  * @ibcq: the CQ
  * @solicited_only: only at one that is solicited, or an error
  *
- * Takes no lock: an application may ask while it is polling.
+ * A request for any completion is not weakened by a later one for those that
+ * are solicited (11.4.2.2): it holds until its event has been read.
  *
+ * Context: any thread, also one that is polling.
  * Return: 0.
  */
 int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct arx_cq *cq = to_arx_cq(ibcq);
-	_Atomic(uint32_t) *arm = (void *)&cq->ring.hdr->arm;
-	uint32_t old, new;
+	uint32_t arm;
 
-	old = atomic_load_explicit(arm, memory_order_relaxed);
-	do {
-		new = (old & ~ARX_CQ_ARM_SOLICITED) + ARX_CQ_ARM_SEQ;
-		if (solicited_only)
-			new |= ARX_CQ_ARM_SOLICITED;
-	} while (!atomic_compare_exchange_weak_explicit(arm, &old, new,
-							memory_order_seq_cst,
-							memory_order_relaxed));
+	arx_lock(&cq->arm_lock);
+	if (!solicited_only && cq->any < 2)
+		cq->any++;
+	arm = arx_load_relaxed(&cq->ring.hdr->arm) & ~ARX_CQ_ARM_SOLICITED;
+	arm += ARX_CQ_ARM_SEQ;
+	if (!cq->any)
+		arm |= ARX_CQ_ARM_SOLICITED;
+	arx_store_release(&cq->ring.hdr->arm, arm);
 	arx_full_barrier();					/* F */
+	arx_unlock(&cq->arm_lock);
 	arx_cq_settle(cq);
 	return 0;
+}
+
+/**
+ * arx_cq_event - the application has read an event of a CQ
+ * @ibcq: the CQ
+ */
+void arx_cq_event(struct ibv_cq *ibcq)
+{
+	struct arx_cq *cq = to_arx_cq(ibcq);
+
+	arx_lock(&cq->arm_lock);
+	if (cq->any)
+		cq->any--;
+	arx_unlock(&cq->arm_lock);
 }
 
 /* ------------------------------------------------------------------------ */

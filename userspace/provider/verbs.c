@@ -524,6 +524,7 @@ static struct arx_cq *arx_new_cq(struct ibv_context *ibctx,
 		goto err_destroy;
 
 	arx_lock_init(&cq->lock, shared);
+	arx_lock_init(&cq->arm_lock, shared);
 	cq->doorbell = to_arx_context(ibctx)->doorbell;
 	return cq;
 
@@ -651,8 +652,9 @@ int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (cqe <= 0)
 		return EINVAL;
 
-	/* Nobody may take a CQE from the old ring while the kernel moves it. */
+	/* Nobody may use the old ring while the kernel moves it. */
 	arx_lock(&cq->lock);
+	arx_lock(&cq->arm_lock);
 	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd.ibv_cmd, sizeof(cmd),
 				&resp.ibv_resp, sizeof(resp));
 	if (err)
@@ -671,6 +673,7 @@ int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 	arx_ring_unmap(&cq->ring);
 	cq->ring = ring;
 out:
+	arx_unlock(&cq->arm_lock);
 	arx_unlock(&cq->lock);
 	return err;
 }
@@ -692,6 +695,7 @@ int arx_destroy_cq(struct ibv_cq *ibcq)
 
 	arx_ring_unmap(&cq->ring);
 	arx_cq_free_qps(cq);
+	arx_lock_destroy(&cq->arm_lock);
 	arx_lock_destroy(&cq->lock);
 	free(cq);
 	return 0;

@@ -617,19 +617,36 @@ static void cq_clean__keeps_the_others(void)
 	}
 }
 
+/*
+ * Each request is new to the kernel, and one for all completions stays one until
+ * its event was read.
+ */
 static void req_notify__always_new(void)
 {
-	uint32_t arm[4];
+	static const struct {
+		bool event;	/* was read before */
+		bool solicited;	/* asked for */
+		uint32_t bit;	/* expected */
+	} steps[] = {
+		{ false, true, ARX_CQ_ARM_SOLICITED }, { false, false, 0 },
+		{ false, true, 0 }, { false, true, 0 },
+		{ true, true, ARX_CQ_ARM_SOLICITED }, { false, false, 0 },
+		{ false, false, 0 }, { true, true, 0 },
+		{ true, true, ARX_CQ_ARM_SOLICITED },
+		{ true, true, ARX_CQ_ARM_SOLICITED },
+	};
 	struct arx_cq cq;
-	int i;
+	uint32_t arm, i;
 
 	cq_init(&cq, 8);
 	cq.ring.hdr->arm = WRAP;
-	for (i = 0; i < 4; i++) {
-		arx_req_notify_cq(&cq.vcq.cq, i & 1);
-		arm[i] = cq.ring.hdr->arm;
-		CHECK((arm[i] & ARX_CQ_ARM_SOLICITED) == (uint32_t)(i & 1));
-		CHECK(arm[i] >> 1 == ((uint32_t)WRAP + 2 * i + 2) >> 1);
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (steps[i].event)
+			arx_cq_event(&cq.vcq.cq);
+		arx_req_notify_cq(&cq.vcq.cq, steps[i].solicited);
+		arm = cq.ring.hdr->arm;
+		CHECK((arm & ARX_CQ_ARM_SOLICITED) == steps[i].bit);
+		CHECK(arm >> 1 == ((uint32_t)WRAP + 2 * i + 2) >> 1);
 	}
 	cq_free(&cq);
 }

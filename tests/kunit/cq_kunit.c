@@ -79,7 +79,7 @@ static void as_application(struct cq_test *t)
 	t->cq.ib.uobject = (void *)t;
 }
 
-static void add(struct cq_test *t, u64 wr_id, u8 status, bool solicited)
+static bool add(struct cq_test *t, u64 wr_id, u8 status, bool solicited)
 {
 	struct arx_cqe cqe = {
 		.wr_id = wr_id,
@@ -89,9 +89,12 @@ static void add(struct cq_test *t, u64 wr_id, u8 status, bool solicited)
 		.vlan_id = 0xffff,
 	};
 
+	bool taken;
+
 	local_bh_disable();
-	arx_cq_add(&t->cq, &cqe, solicited);
+	taken = arx_cq_add(&t->cq, &cqe, solicited);
 	local_bh_enable();
+	return taken;
 }
 
 static void cq__in_order(struct kunit *test)
@@ -152,10 +155,10 @@ static void cq__overflow(struct kunit *test)
 	int i;
 
 	for (i = 0; i < CQES; i++)
-		add(t, i, IB_WC_SUCCESS, false);
+		KUNIT_EXPECT_TRUE(test, add(t, i, IB_WC_SUCCESS, false));
 	KUNIT_EXPECT_EQ(test, t->errors, 0);
-	add(t, i, IB_WC_SUCCESS, false);
-	add(t, i, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_FALSE(test, add(t, i, IB_WC_SUCCESS, false));
+	KUNIT_EXPECT_FALSE(test, add(t, i, IB_WC_SUCCESS, false));
 	KUNIT_EXPECT_EQ(test, t->errors, 1);
 
 	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), CQES);

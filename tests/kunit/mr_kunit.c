@@ -3,6 +3,7 @@
 
 #include <kunit/test.h>
 #include <linux/scatterlist.h>
+#include <linux/sizes.h>
 
 #include "mr.c"
 
@@ -400,6 +401,75 @@ static void mr__fast_reg_refused(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
+/* An invalidation waits for those who are at work, and for no others. */
+static void mr__users(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct arx_mr *mr = fast_mr(test, 1);
+	void *buf = kunit_kzalloc(test, SZ_4K, GFP_KERNEL);
+	u32 key = mr->ib.rkey;
+	u64 iova;
+
+	KUNIT_ASSERT_EQ(test, map(mr, buf, SZ_4K), 1);
+	iova = mr->ib.iova;
+	rcu_read_lock();
+	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key, 0, iova, 1));
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), 0);
+	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key ^ 1, 0, iova,
+					   1));
+	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->other, key, 0, iova,
+					   1));
+	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key, 0, iova,
+					   SZ_4K + 1));
+	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key,
+					   IB_ACCESS_REMOTE_READ, iova, 1));
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 0);
+	KUNIT_EXPECT_PTR_EQ(test, mr, arx_mr_get(&t->dev, &t->pd, key, 0, iova,
+						 SZ_4K));
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 1);
+	arx_mr_put(mr);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 0);
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), 0);
+	rcu_read_unlock();
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/*
+ * Memory that lies as the addresses do in their low 34 bits, in one piece and
+ * across a multiple of 16 GiB. Nobody looks there: it is addresses that count.
+ */
+static void mr__large_blocks(struct kunit *test)
+{
+	const u64 at = 0xff110001c0000000ULL, iova = 0x1c0000000ULL;
+	struct mr_test *t = test->priv;
+	struct scatterlist sg;
+	struct ib_umem umem = {
+		.ibdev = &t->dev.ib,
+		.address = iova,
+		.iova = iova,
+		.length = SZ_2G,
+		.sgt_append.sgt = { .sgl = &sg, .nents = 1, .orig_nents = 1 },
+	};
+	struct arx_mr *mr;
+	u64 off;
+
+	sg_init_table(&sg, 1);
+	sg.length = SZ_2G;
+	sg_dma_address(&sg) = at;
+	sg_dma_len(&sg) = SZ_2G;
+	mr = arx_mr_of_umem(&t->pd, &umem);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
+	mr->iova = iova;
+	for (off = 0; off < SZ_2G; off += SZ_256M) {
+		size_t len = SZ_256M;
+
+		KUNIT_EXPECT_EQ(test, at + off, (uintptr_t)
+				arx_mr_at(mr, iova + off, &len));
+		KUNIT_EXPECT_EQ(test, len, SZ_256M);
+	}
+	arx_mr_free(mr);
+}
+
 /* The next key is announced in advance, but only a registration changes it. */
 static void mr__next_key(struct kunit *test)
 {
@@ -532,6 +602,8 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(mr__dma_not_for_applications),
 	KUNIT_CASE(mr__fast_reg),
 	KUNIT_CASE(mr__fast_reg_refused),
+	KUNIT_CASE(mr__users),
+	KUNIT_CASE(mr__large_blocks),
 	KUNIT_CASE(mr__next_key),
 	KUNIT_CASE(mr__invalidate),
 	KUNIT_CASE(mr__invalidate_others),

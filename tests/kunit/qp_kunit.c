@@ -544,6 +544,11 @@ static void qp__reset_forgets(struct kunit *test)
 	EXPECT_WC(test, &p->side[1].rcq, 3, IB_WC_SUCCESS);
 }
 
+static void block_second(struct pair *p, struct arx_qp *qp)
+{
+	p->blocked = p->sent == 1;
+}
+
 /* 10.3.1.5 SQD: no further message begins, and RTS goes on. */
 static void qp__sqd_drains(struct kunit *test)
 {
@@ -639,6 +644,87 @@ static void qp__sqd_after_sqe(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
 	KUNIT_EXPECT_EQ(test, p->sent, 0);
+}
+
+/* Each SQD asks anew for its event. */
+static void qp__sqd_event_asked_for(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->attr.en_sqd_async_notify = 1;
+	KUNIT_ASSERT_EQ(test, 0, pair_modify(p, 0, IB_QPS_SQD,
+					     IB_QP_EN_SQD_ASYNC_NOTIFY));
+	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
+	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
+}
+
+/* A message of which a part was sent is not drained. */
+static void qp__sqd_half_sent(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dev.port_active = false;
+	p->on_send = block_second;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 300 * MTU);
+	KUNIT_ASSERT_EQ(test, p->sent, 1);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
+	arx_query_qp(&s->qp->ib, &attr, 0, &init);
+	KUNIT_EXPECT_EQ(test, attr.sq_draining, 1);
+}
+
+/* What waits behind a send that failed here is not sent, whatever changes. */
+static void qp__failed_stays_so(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dev.port_active = false;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	p->dma->lkey ^= 0x100;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	p->dma->lkey ^= 0x100;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, 8);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	KUNIT_ASSERT_EQ(test, 0, pair_modify(p, 0, IB_QPS_RTS,
+					     IB_QP_MIN_RNR_TIMER));
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	pair_pump(p);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_LOC_PROT_ERR);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_WR_FLUSH_ERR);
+}
+
+/* 10.10.2.3: with a completion lost, on either side, the QP is of no use. */
+static void qp__cq_overrun(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *a = &p->side[0], *b = &p->side[1];
+
+	pair_connect(test, p, IB_QPT_RC);
+	pair_recv(p, 1, 1, 0, 8);
+	b->rcq.overflown = true;
+	pair_send(p, 0, IB_WR_SEND, 2, IB_SEND_SIGNALED, 0, 8);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, b->qp->state, IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, b->events[IB_EVENT_QP_FATAL], 1);
+
+	a->scq.overflown = true;
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
+	p->attr.dest_qp_num = a->qp->qpn;
+	pair_bring(test, p, 0, IB_QPS_RTS);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, 0);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, a->qp->state, IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, a->events[IB_EVENT_QP_FATAL], 1);
 }
 
 /* 10.3.1.6 SQE: UC flushes its sends, still receives, and recovers. */
@@ -781,6 +867,10 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__sqd_retransmits),
 	KUNIT_CASE(qp__sqd_idle),
 	KUNIT_CASE(qp__sqd_after_sqe),
+	KUNIT_CASE(qp__sqd_event_asked_for),
+	KUNIT_CASE(qp__sqd_half_sent),
+	KUNIT_CASE(qp__failed_stays_so),
+	KUNIT_CASE(qp__cq_overrun),
 	KUNIT_CASE(qp__sqe_recovers),
 	KUNIT_CASE(qp__communication_established),
 	KUNIT_CASE(qp__silent_before_rtr),

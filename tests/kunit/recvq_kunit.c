@@ -23,24 +23,24 @@ static void recvq_exit(struct kunit *test)
 	arx_recvq_cleanup(test->priv);
 }
 
-/* As the driver does; receives the limit event in @limit. */
-static int take_limit(struct kunit *test, struct arx_rwqe *wqe, bool *limit)
+/* As the driver does. */
+static int take_news(struct kunit *test, struct arx_rwqe *wqe,
+		     enum arx_recvq_news *news)
 {
 	int err;
 
-	*limit = false;
 	local_bh_disable();
-	err = arx_recvq_take(test->priv, wqe, limit);
+	err = arx_recvq_take(test->priv, wqe, news);
 	local_bh_enable();
 	return err;
 }
 
 static int take(struct kunit *test, struct arx_rwqe *wqe)
 {
-	bool limit;
-	int err = take_limit(test, wqe, &limit);
+	enum arx_recvq_news news;
+	int err = take_news(test, wqe, &news);
 
-	KUNIT_EXPECT_FALSE(test, limit);
+	KUNIT_EXPECT_EQ(test, news, ARX_RECVQ_NO_NEWS);
 	return err;
 }
 
@@ -161,6 +161,7 @@ static void recvq__hostile(struct kunit *test)
 	struct arx_recvq *q = test->priv;
 	struct arx_recv_wqe *wqe = arx_ring_entry(&q->ring, 0);
 	struct arx_sge *sge = (struct arx_sge *)(wqe + 1);
+	enum arx_recvq_news news;
 	struct arx_rwqe got = {};
 	int i;
 
@@ -170,11 +171,36 @@ static void recvq__hostile(struct kunit *test)
 		sge[i].length = h->length[i];
 	q->ring.hdr->prod = h->prod;
 
-	KUNIT_EXPECT_EQ(test, take(test, &got), h->err);
+	KUNIT_EXPECT_EQ(test, take_news(test, &got, &news), h->err);
+	KUNIT_EXPECT_EQ(test, news, h->err == -EIO ? ARX_RECVQ_FAILED :
+						     ARX_RECVQ_NO_NEWS);
 	KUNIT_EXPECT_EQ(test, q->cons, h->taken);
 	KUNIT_EXPECT_EQ(test, q->ring.hdr->cons, h->taken);
 	if (h->taken)
 		KUNIT_EXPECT_EQ(test, got.wr_id, 77);
+}
+
+/* A ring that has lied is told of once, and not believed again until reset. */
+static void recvq__fails_once(struct kunit *test)
+{
+	struct arx_recvq *q = test->priv;
+	enum arx_recvq_news news;
+	struct arx_rwqe wqe;
+	int i;
+
+	arx_ring_produce(&q->ring, WQES + 1);
+	KUNIT_EXPECT_EQ(test, take_news(test, &wqe, &news), -EIO);
+	KUNIT_EXPECT_EQ(test, news, ARX_RECVQ_FAILED);
+	for (i = 0; i < 3; i++) {
+		KUNIT_EXPECT_EQ(test, take(test, &wqe), -EIO);
+		KUNIT_EXPECT_EQ(test, wqe.length, 0);
+	}
+	arx_ring_produce(&q->ring, 1);
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), -EIO);
+	arx_ring_produce(&q->ring, 0);
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), -EIO);
+	arx_recvq_reset(q);
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), -ENOENT);
 }
 
 /* The kernel's own index counts, not what stands in the header. */
@@ -193,22 +219,22 @@ static void recvq__limit(struct kunit *test)
 {
 	struct arx_recvq *q = test->priv;
 	struct arx_rwqe wqe;
-	bool limit;
+	enum arx_recvq_news news;
 	int i;
 
 	for (i = 0; i < WQES; i++)
 		KUNIT_ASSERT_EQ(test, post(test, i, 0, 0), 0);
 	q->limit = 2;
 
-	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
-	KUNIT_EXPECT_FALSE(test, limit);	/* 3 left */
-	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
-	KUNIT_EXPECT_FALSE(test, limit);	/* 2 left */
-	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
-	KUNIT_EXPECT_TRUE(test, limit);		/* 1 left */
+	KUNIT_EXPECT_EQ(test, take_news(test, &wqe, &news), 0);
+	KUNIT_EXPECT_EQ(test, news, ARX_RECVQ_NO_NEWS); /* 3 left */
+	KUNIT_EXPECT_EQ(test, take_news(test, &wqe, &news), 0);
+	KUNIT_EXPECT_EQ(test, news, ARX_RECVQ_NO_NEWS); /* 2 left */
+	KUNIT_EXPECT_EQ(test, take_news(test, &wqe, &news), 0);
+	KUNIT_EXPECT_EQ(test, news, ARX_RECVQ_LIMIT_REACHED); /* 1 left */
 	KUNIT_EXPECT_EQ(test, q->limit, 0);
-	KUNIT_EXPECT_EQ(test, take_limit(test, &wqe, &limit), 0);
-	KUNIT_EXPECT_FALSE(test, limit);	/* once */
+	KUNIT_EXPECT_EQ(test, take_news(test, &wqe, &news), 0);
+	KUNIT_EXPECT_EQ(test, news, ARX_RECVQ_NO_NEWS); /* once */
 }
 
 static void recvq__reset(struct kunit *test)
@@ -233,6 +259,7 @@ static struct kunit_case recvq_cases[] = {
 	KUNIT_CASE_PARAM(recvq__hostile, hostile_gen_params),
 	KUNIT_CASE(recvq__cons_is_not_read_back),
 	KUNIT_CASE(recvq__limit),
+	KUNIT_CASE(recvq__fails_once),
 	KUNIT_CASE(recvq__reset),
 	{}
 };

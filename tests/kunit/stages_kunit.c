@@ -244,6 +244,28 @@ static void stages__uc_gap(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/* UC: what is too long for its receive is dropped, and the next one gets it. */
+static void stages__uc_too_long(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_run run;
+	u8 *data;
+
+	pair_connect(test, p, IB_QPT_UC);
+	data = p->side[0].buf;
+	fill(data, BUF, 1);
+	pair_recv(p, 1, 7, 0, 100);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, PSN, data, 101);
+	pair_rx(p, 1, &run);
+	EXPECT_NO_WC(test, &s->rcq);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, PSN + 1, data + 50, 100);
+	pair_rx(p, 1, &run);
+	EXPECT_WC(test, &s->rcq, 7, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, data + 50, 100);
+}
+
 /* A list of pieces at each end, and inline data. */
 static void stages__scatter_gather(struct kunit *test)
 {
@@ -985,6 +1007,39 @@ static void local__reg_and_invalidate(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
+static struct arx_mr *being_read;
+static int readers;
+
+static void count_readers(struct pair *p, struct arx_qp *qp)
+{
+	readers += atomic_read(&being_read->users);
+}
+
+/* While a READ is answered the region it reads cannot be taken back. */
+static void local__read_holds_region(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+
+	being_read = fast_mr(test, p, 1);
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, being_read), 0);
+	EXPECT_WC(test, &p->side[1].scq, 1, IB_WC_SUCCESS);
+	being_read->access |= IB_ACCESS_REMOTE_READ;
+	run = pair_run(p, 1, ARX_OP_READ, ARX_FIRST | ARX_LAST, PSN,
+		       NULL, 0);
+	run.h.rkey = being_read->key;
+	run.h.va = being_read->iova;
+	run.h.dma_len = 8;
+	readers = 0;
+	p->on_send = count_readers;
+	pair_rx(p, 1, &run);
+	p->on_send = NULL;
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	KUNIT_EXPECT_EQ(test, readers, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&being_read->users), 0);
+	arx_dereg_mr(&being_read->ib, NULL);
+}
+
 static void local__reg_refused(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -1242,6 +1297,22 @@ static void completer__blocked(struct kunit *test)
 	}
 	pair_timeout(p, 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
+}
+
+/* 11.2.4.2: a timeout of 0 is none, also for what was sent with another. */
+static void completer__timeout_turned_off(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&qp->comp.retransmit));
+	timer_delete(&qp->comp.retransmit);	/* it fires */
+	qp->attr.timeout = 0;
+	p->sent = 0;
+	pair_timeout(p, 0);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&qp->comp.retransmit));
 }
 
 /* Nor is it lost while it waits on this host; but it may be kept there. */
@@ -1742,16 +1813,19 @@ static const struct refusal refusals[] = {
 	ACCESS("WRITE, address wraps", ARX_OP_WRITE, fault_wraps),
 	ACCESS("WRITE, other PD", ARX_OP_WRITE, fault_pd),
 	ACCESS("WRITE, region's access", ARX_OP_WRITE, fault_mr_access),
-	ACCESS("WRITE, QP's access", ARX_OP_WRITE, fault_qp_access),
+	INVALID("WRITE, QP's access", ARX_OP_WRITE, WHOLE, fault_qp_access, 8,
+		false),
 	ACCESS("WRITE, invalidated", ARX_OP_WRITE, fault_freed),
 	ACCESS("READ, bad rkey", ARX_OP_READ, fault_rkey),
 	ACCESS("READ, beyond", ARX_OP_READ, fault_beyond),
 	ACCESS("READ, other PD", ARX_OP_READ, fault_pd),
 	ACCESS("READ, region's access", ARX_OP_READ, fault_mr_access),
-	ACCESS("READ, QP's access", ARX_OP_READ, fault_qp_access),
+	INVALID("READ, QP's access", ARX_OP_READ, WHOLE, fault_qp_access, 0,
+		false),
 	ACCESS("atomic, bad rkey", ARX_OP_FETCH_ADD, fault_rkey),
 	ACCESS("atomic, region's access", ARX_OP_FETCH_ADD, fault_mr_access),
-	ACCESS("atomic, QP's access", ARX_OP_COMPARE_SWAP, fault_qp_access),
+	INVALID("atomic, QP's access", ARX_OP_COMPARE_SWAP, WHOLE,
+		fault_qp_access, 0, false),
 	INVALID("atomic, unaligned", ARX_OP_FETCH_ADD, WHOLE, fault_unaligned,
 		0, false),
 	INVALID("READ, over 2 GiB", ARX_OP_READ, WHOLE, fault_dma_2g, 0, false),
@@ -1773,6 +1847,10 @@ static const struct refusal refusals[] = {
 	INVALID("middle not full", ARX_OP_WRITE, ARX_FIRST, fault_half, MTU,
 		false),
 	INVALID("last empty", ARX_OP_WRITE, ARX_LAST, NULL, 0, true),
+	{ .name = "WRITE with immediate, bad rkey", .op = ARX_OP_WRITE,
+	  .flags = WHOLE | ARX_IMM, .set = fault_rkey, .len = 8,
+	  .nak = ARX_NAK_REM_ACCESS, .event = IB_EVENT_QP_ACCESS_ERR,
+	  .recv = IB_WC_LOC_ACCESS_ERR },
 	{ .name = "SEND, too long", .op = ARX_OP_SEND, .flags = WHOLE,
 	  .len = 101, .nak = ARX_NAK_INV_REQ, .event = IB_EVENT_QP_REQ_ERR,
 	  .recv = IB_WC_LOC_LEN_ERR },
@@ -1815,7 +1893,8 @@ static void responder__refuses(struct kunit *test)
 	pair_rx(p, 1, &run);
 	pair_settle(p);
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(r->nak), psn);
-	KUNIT_EXPECT_EQ(test, s->events[r->event], 1);
+	/* C9-222.1: where a completion can tell, no event does. */
+	KUNIT_EXPECT_EQ(test, s->events[r->event], !r->recv);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
 	EXPECT_WC(test, &s->rcq, 1, r->recv ? : IB_WC_WR_FLUSH_ERR);
 	EXPECT_WC(test, &s->rcq, 2, IB_WC_WR_FLUSH_ERR);
@@ -2277,12 +2356,12 @@ static void requester__ud(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_EXPECT_EQ(test, w->run.h.qkey, 0x1234);
 
-	/* Longer than a packet, then too long for anything. */
+	/* Longer than a packet (C10-93.1.1), then too long for anything. */
 	KUNIT_EXPECT_EQ(test, ud_send(p, 3, &ah, 4097, 1), 0);
-	EXPECT_WC(test, &s->scq, 3, IB_WC_LOC_LEN_ERR);
-	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_SQE);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_SUCCESS);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
-	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
 	KUNIT_EXPECT_EQ(test, ud_send(p, 4, &ah, 0x80000001, 1), 0);
 	EXPECT_WC(test, &s->scq, 4, IB_WC_LOC_LEN_ERR);
 	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
@@ -2455,6 +2534,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(stages__atomics),
 	KUNIT_CASE(stages__uc),
 	KUNIT_CASE(stages__uc_gap),
+	KUNIT_CASE(stages__uc_too_long),
 	KUNIT_CASE(stages__scatter_gather),
 	KUNIT_CASE(stages__chaos),
 	KUNIT_CASE(requester__window),
@@ -2475,6 +2555,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__ud),
 	KUNIT_CASE(requester__ud_without_av),
 	KUNIT_CASE(local__reg_and_invalidate),
+	KUNIT_CASE(local__read_holds_region),
 	KUNIT_CASE(local__reg_refused),
 	KUNIT_CASE(local__once),
 	KUNIT_CASE(local__overtaken),
@@ -2486,6 +2567,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(completer__retries),
 	KUNIT_CASE(completer__time_of_a_retry),
 	KUNIT_CASE(completer__blocked),
+	KUNIT_CASE(completer__timeout_turned_off),
 	KUNIT_CASE(completer__held),
 	KUNIT_CASE(completer__rnr),
 	KUNIT_CASE(completer__rnr_for_ever),

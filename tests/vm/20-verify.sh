@@ -78,7 +78,7 @@ done <<-END
 	op=write spoil=2:WRITE .* wrong from byte
 	op=read spoil=1:READ .* wrong from byte
 	op=write_imm spoil=3:byte -1 of a region .* was written to
-	op=send spoil=4:a message after the last
+	op=send spoil=4:a \(message\|completion\) after the last
 END
 flows hosts
 verify_on 1 2 "${cases[@]}"

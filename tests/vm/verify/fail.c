@@ -424,11 +424,16 @@ static void refusal_at_a(struct end *e, const struct refusal *r, const struct pe
 	expect_state(e, IBV_QPS_ERR);
 }
 
-static void refusal_at_b(struct end *e)
+static void refusal_at_b(struct end *e, const struct refusal *r)
 {
+	uint64_t flushed = 102;
+
 	expect(e, 101, IBV_WC_SUCCESS);
 	repoison(e, 0, 16);
-	expect_flushed(e, 102, 103);
+	/* A receive that the refused packet would have used tells of it. */
+	if (r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && r->twist != FAR_BEYOND && r->twist != QP_ACCESS)
+		expect(e, flushed++, IBV_WC_LOC_ACCESS_ERR);
+	expect_flushed(e, flushed, 103);
 	expect_state(e, IBV_QPS_ERR);
 }
 
@@ -452,7 +457,7 @@ static void refuse(const struct config *c, const struct refusal *r)
 		if (is(A))
 			refusal_at_a(&e, r, &strange);
 		else
-			refusal_at_b(&e);
+			refusal_at_b(&e, r);
 	}
 	end_close(&e);
 	region_clean(&mem, "a region that is not for this QP");
@@ -481,10 +486,8 @@ static bool refuse_all(const struct config *c, enum ibv_wr_opcode opcode)
 		r = access;
 		r.opcode = opcode;
 		r.twist = twist;
-		/* What a QP is not set up for is an invalid request to some responders. */
-		if (twist == QP_ACCESS)
-			r.other = IBV_WC_REM_INV_REQ_ERR;
-		if (twist == UNALIGNED)
+		/* What a QP is not set up for is an invalid request. */
+		if (twist == QP_ACCESS || twist == UNALIGNED)
 			r.status = r.other = IBV_WC_REM_INV_REQ_ERR;
 		refuse(c, &r);
 		ok = !has_failed();
@@ -1170,11 +1173,10 @@ close:
 	return !has_failed();
 }
 
-/* Longer than the port's MTU: refused by the post or completed in error, never sent. */
+/* Longer than the port's MTU: never sent, and that is no error (C10-93.1.1). */
 static bool ud_too_long(const struct config *c)
 {
 	struct config ud = *c;
-	struct ibv_send_wr wr, *bad;
 	struct ibv_sge sge;
 	struct end e;
 
@@ -1186,9 +1188,8 @@ static bool ud_too_long(const struct config *c)
 	ctl_barrier();
 	if (is(A)) {
 		sge = piece(&e, 0, (128u << port.active_mtu) + 1);
-		wr = request(&e, 1, IBV_WR_SEND, &sge);
-		if (!ibv_post_send(e.qp, &wr, &bad))
-			expect(&e, 1, IBV_WC_LOC_LEN_ERR);
+		post(&e, request(&e, 1, IBV_WR_SEND, &sge));
+		expect(&e, 1, IBV_WC_SUCCESS);
 	}
 	ctl_barrier();
 	if (is(B))

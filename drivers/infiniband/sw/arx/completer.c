@@ -52,7 +52,8 @@ static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 		};
 
 		arx_publish(&comp->told, comp->done + 1);
-		arx_cq_add(qp->scq, &cqe, false);
+		if (!arx_cq_add(qp->scq, &cqe, false))
+			arx_qp_error(qp, IB_EVENT_QP_FATAL);
 	}
 	arx_sendwr_release(swqe);
 	arx_publish(&comp->done, comp->done + 1);
@@ -527,8 +528,9 @@ static void arx_completer_expired(struct timer_list *t)
 
 	spin_lock(&comp->lock);
 	state = arx_qp_state(qp);
+	/* The timeout may have been turned off since it was armed. */
 	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
-	    comp->una == arx_published(&qp->req.nxt))
+	    comp->una == arx_published(&qp->req.nxt) || !qp->attr.timeout)
 		goto out;
 
 	if (comp->una == comp->timer_una && !arx_completer_excused(qp)) {

@@ -156,18 +156,22 @@ u32 arx_cq_waiting(struct arx_cq *cq)
  * @solicited: the message asked for a solicited event; errors are always one
  *
  * Context: bottom halves off; the caller's QP keeps @cq.
+ * Return: false if the completion is lost, now or since an earlier one was: then
+ * the QP must fail (10.10.2.3).
  */
-void arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
+bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
 {
 	bool notify = false;
-	bool lost = false;
+	bool first = false;
+	bool taken;
 
 	spin_lock(&cq->lock);
 	if (!cq->overflown) {
-		lost = arx_ring_full(&cq->ring, cq->prod);
-		cq->overflown = lost;
+		first = arx_ring_full(&cq->ring, cq->prod);
+		cq->overflown = first;
 	}
-	if (!cq->overflown) {
+	taken = !cq->overflown;
+	if (taken) {
 		arx_cq_write(cq, cqe);
 		notify = arx_cq_answers(cq, solicited,
 					cqe->status != IB_WC_SUCCESS);
@@ -176,8 +180,9 @@ void arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
 
 	if (notify)
 		arx_cq_notify(cq);
-	if (lost)
+	if (first)
 		arx_cq_overflow(cq);
+	return taken;
 }
 
 /**

@@ -45,7 +45,7 @@ static inline struct arx_cq *to_arx_cq(struct ib_cq *ib)
 }
 
 u32 arx_cq_waiting(struct arx_cq *cq);
-void arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited);
+bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited);
 
 /* verbs */
 int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,

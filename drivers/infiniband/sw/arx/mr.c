@@ -21,6 +21,9 @@
 			 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB |	   \
 			 IB_ACCESS_OPTIONAL)
 
+/* No larger blocks, though memory may allow it: arx_mr.offset has 32 bits. */
+#define ARX_MR_BLOCK_SIZES	GENMASK(30, PAGE_SHIFT)
+
 #define ARX_MR_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
 			 IB_ACCESS_REMOTE_ATOMIC)
 
@@ -33,6 +36,20 @@ static bool arx_mr_is_dma(const struct arx_mr *mr)
 static bool arx_mr_is_fast(const struct arx_mr *mr)
 {
 	return mr->ib.type == IB_MR_TYPE_MEM_REG;
+}
+
+static bool arx_mr_allows(const struct arx_mr *mr, const struct ib_pd *pd,
+			  u32 key, int access, u64 iova, u64 length)
+{
+	/* Pairs with the release in arx_mr_fast_reg(). */
+	if (smp_load_acquire(&mr->state) != ARX_MR_VALID)
+		return false;
+	if (READ_ONCE(mr->key) != key || READ_ONCE(mr->ib.pd) != pd)
+		return false;
+	if (access & ~READ_ONCE(mr->access))
+		return false;
+	return !length || (iova >= mr->iova && length <= mr->length &&
+			   iova - mr->iova <= mr->length - length);
 }
 
 /**
@@ -52,52 +69,55 @@ struct arx_mr *arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 {
 	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
 
-	/* Pairs with the release in arx_mr_fast_reg(). */
-	if (!mr || smp_load_acquire(&mr->state) != ARX_MR_VALID)
-		return NULL;
-	if (READ_ONCE(mr->key) != key || READ_ONCE(mr->ib.pd) != pd)
-		return NULL;
-	if (access & ~READ_ONCE(mr->access))
-		return NULL;
-	if (length && (iova < mr->iova || length > mr->length ||
-		       iova - mr->iova > mr->length - length))
+	if (!mr || !arx_mr_allows(mr, pd, key, access, iova, length))
 		return NULL;
 	return mr;
 }
 
 /**
- * arx_mr_begin_write - a peer's request is about to write
- * @mr: from arx_mr_find() with a right for peers
+ * arx_mr_get - as arx_mr_find(), for a peer's request that goes to work
+ * @dev: device of the key
+ * @pd: protection domain of the QP
+ * @key: rkey, any value
+ * @access: enum ib_access_flags, all of which are needed
+ * @iova: first byte
+ * @length: bytes
  *
  * Once an invalidation is complete its consumer uses the memory for something
- * else, and a request that found the region just before must not write there.
- * It counts itself, then looks at the state; the invalidation changes the
+ * else, perhaps by the same region under another key, and a request that found
+ * the region just before must neither write there nor read. So it counts
+ * itself, then looks whether all still holds; the invalidation changes the
  * state, then waits for the count: one of the two sees the other. Other regions
  * end by deregistration only, which waits for a grace period.
  *
- * Context: RCU read side, bottom halves off until arx_mr_end_write().
- * Return: false if the region has been invalidated meanwhile.
+ * Context: RCU read side, bottom halves off until arx_mr_put().
+ * Return: the region, or NULL.
  */
-bool arx_mr_begin_write(struct arx_mr *mr)
+struct arx_mr *arx_mr_get(struct arx_dev *dev, struct ib_pd *pd, u32 key,
+			  int access, u64 iova, u64 length)
 {
-	if (!arx_mr_is_fast(mr))
-		return true;
-	atomic_inc(&mr->writers);
-	smp_mb__after_atomic();	/* pairs with arx_mr_invalidate() */
-	if (READ_ONCE(mr->state) == ARX_MR_VALID)
-		return true;
-	atomic_dec(&mr->writers);
-	return false;
+	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+
+	if (!mr)
+		return NULL;
+	if (arx_mr_is_fast(mr)) {
+		atomic_inc(&mr->users);
+		smp_mb__after_atomic();	/* pairs with arx_mr_invalidate() */
+	}
+	if (arx_mr_allows(mr, pd, key, access, iova, length))
+		return mr;
+	arx_mr_put(mr);
+	return NULL;
 }
 
 /**
- * arx_mr_end_write - undo arx_mr_begin_write()
- * @mr: region
+ * arx_mr_put - the request has done its work
+ * @mr: from arx_mr_get()
  */
-void arx_mr_end_write(struct arx_mr *mr)
+void arx_mr_put(struct arx_mr *mr)
 {
 	if (arx_mr_is_fast(mr))
-		atomic_dec_return_release(&mr->writers);
+		atomic_dec_return_release(&mr->users);
 }
 
 /*
@@ -155,11 +175,11 @@ void *arx_mr_at(const struct arx_mr *mr, u64 iova, size_t *len)
  * @pd: protection domain of the QP
  * @key: of a fast registration region; no other can be invalidated
  *
- * Invalid already is fine. No peer's request writes to the region any more when
- * this returns; one that is copying on another CPU, for the length of a run at
- * most, is waited for.
+ * Invalid already is fine. No peer's request reads or writes the region any more
+ * when this returns; one that is at it on another CPU, for the length of a run
+ * at most, is waited for.
  *
- * Context: RCU read side; not between arx_mr_begin_write() and its end.
+ * Context: RCU read side; not between arx_mr_get() and arx_mr_put().
  * Return: 0, or -EINVAL if the key names no such region.
  */
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
@@ -170,8 +190,8 @@ int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 	    READ_ONCE(mr->ib.pd) != pd)
 		return -EINVAL;
 	WRITE_ONCE(mr->state, ARX_MR_FREE);
-	smp_mb();	/* pairs with arx_mr_begin_write() */
-	while (atomic_read_acquire(&mr->writers))
+	smp_mb();	/* pairs with arx_mr_get() */
+	while (atomic_read_acquire(&mr->users))
 		cpu_relax();
 	return 0;
 }
@@ -311,8 +331,7 @@ static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
 	struct arx_mr *mr;
 	size_t n;
 
-	size = ib_umem_find_best_pgsz(umem, ULONG_MAX & PAGE_MASK,
-				      umem->address);
+	size = ib_umem_find_best_pgsz(umem, ARX_MR_BLOCK_SIZES, umem->address);
 	if (!size)
 		return ERR_PTR(-EINVAL);
 	n = ib_umem_num_dma_blocks(umem, size);
@@ -430,8 +449,10 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 		return arx_reg_user_mr(pd, mr->umem->address, mr->length,
 				       mr->iova, access, udata);
 
-	/* The core changes the PD. */
 	WRITE_ONCE(mr->access, access);
+	WRITE_ONCE(ib->pd, pd);	/* the core does so, too, later */
+	/* Nobody is at work any more by the rights that it had. */
+	synchronize_rcu_expedited();
 	return NULL;
 }
 

@@ -36,8 +36,8 @@ enum arx_mr_state {
  * @blocks: kernel address of each block; a DMA MR has none, its addresses are
  *	kernel addresses
  * @umem: pinned user memory, or NULL
- * @writers: fast registration: peers' requests that are writing right now; an
- *	invalidation waits for them
+ * @users: fast registration: peers' requests that are reading or writing right
+ *	now; an invalidation waits for them
  *
  * Found under RCU and used only within that read section; deregistration
  * takes it out and waits for a grace period. Nothing on the data path holds a
@@ -57,7 +57,7 @@ struct arx_mr {
 	u32 max_blocks;
 	void **blocks;
 	struct ib_umem *umem;
-	atomic_t writers;
+	atomic_t users;
 };
 
 static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
@@ -67,8 +67,9 @@ static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
 
 struct arx_mr *arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 			   int access, u64 iova, u64 length);
-bool arx_mr_begin_write(struct arx_mr *mr);
-void arx_mr_end_write(struct arx_mr *mr);
+struct arx_mr *arx_mr_get(struct arx_dev *dev, struct ib_pd *pd, u32 key,
+			  int access, u64 iova, u64 length);
+void arx_mr_put(struct arx_mr *mr);
 void *arx_mr_at(const struct arx_mr *mr, u64 iova, size_t *len);
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key);
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access);

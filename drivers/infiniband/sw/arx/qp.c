@@ -54,15 +54,16 @@ static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
 /**
  * arx_qp_error - enter the error state: everything posted is flushed
  * @qp: any QP
- * @event: to tell of
+ * @event: enum ib_event_type to tell of, or ARX_NO_EVENT when a completion does
  *
  * Context: bottom halves off; locks may be held.
  */
-void arx_qp_error(struct arx_qp *qp, enum ib_event_type event)
+void arx_qp_error(struct arx_qp *qp, int event)
 {
 	if (!arx_qp_leave(qp, IB_QPS_ERR))
 		return;
-	arx_qp_event(qp, event);
+	if (event != ARX_NO_EVENT)
+		arx_qp_event(qp, event);
 	arx_qp_schedule(qp);
 }
 
@@ -511,8 +512,10 @@ static void arx_qp_apply_simple(struct arx_qp *qp,
 {
 	struct ib_qp_attr *to = &qp->attr;
 
-	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
-		to->en_sqd_async_notify = attr->en_sqd_async_notify;
+	/* Asked for with each transition to SQD. */
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_SQD)
+		to->en_sqd_async_notify = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
+					  attr->en_sqd_async_notify;
 	if (mask & IB_QP_ACCESS_FLAGS)
 		to->qp_access_flags = attr->qp_access_flags;
 	if (mask & IB_QP_PORT)
@@ -584,10 +587,11 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 {
 	if (state == IB_QPS_RESET)
 		arx_qp_reset(qp);
-	if (state == IB_QPS_RTS) {
+	/* Only there is the one that failed complete: 10.3.1, SQE to RTS. */
+	if (state == IB_QPS_RTS && qp->state == IB_QPS_SQE)
 		qp->req.failed = false;
+	if (state == IB_QPS_RTS)
 		qp->req.drained = false;
-	}
 	if (state == IB_QPS_RTR && qp->service == ARX_SERVICE_UD)
 		qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	arx_qp_set_state(qp, state);
@@ -641,6 +645,15 @@ discard:
 	return err;
 }
 
+/* 10.3.1 SQD: is a message that was begun not complete yet? Locks held. */
+static bool arx_qp_draining(const struct arx_qp *qp)
+{
+	if (qp->state != IB_QPS_SQD)
+		return false;
+	return qp->req.offset || qp->comp.done != qp->req.sent ||
+	       (qp->service == ARX_SERVICE_RC && qp->req.psn != qp->req.nxt);
+}
+
 /**
  * arx_query_qp - verb
  * @ib: QP
@@ -661,8 +674,7 @@ int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	attr->cur_qp_state = qp->state;
 	attr->rq_psn = qp->resp.epsn;
 	attr->sq_psn = qp->req.end_psn;
-	attr->sq_draining = qp->state == IB_QPS_SQD &&
-			    qp->comp.done != qp->req.sent;
+	attr->sq_draining = arx_qp_draining(qp);
 	arx_qp_unlock_all(qp);
 
 	attr->port_num = ARX_PORT;

@@ -151,6 +151,9 @@ struct arx_reply {
 	u32 sent;
 };
 
+/* Instead of an enum ib_event_type: there is nothing to tell. */
+#define ARX_NO_EVENT	(-1)
+
 /**
  * struct arx_resp - the responder: runs to memory
  * @lock: serialises all of it
@@ -177,8 +180,7 @@ struct arx_reply {
  * @ack_due: an ACK or NAK follows behind the replies
  * @ack_syndrome: its AETH syndrome
  * @ack_psn: its PSN
- * @ack_event: enum ib_event_type of the error that follows a NAK, with the
- *	transition to the error state; IB_EVENT_COMM_EST (never an error): none
+ * @ack_event: if @dead: for arx_qp_error(), after the NAK
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @batch: what has not left yet; empty while @lock is free
  */
@@ -206,7 +208,7 @@ struct arx_resp {
 	bool ack_due;
 	u8 ack_syndrome;
 	u32 ack_psn;
-	enum ib_event_type ack_event;
+	int ack_event;
 	bool flushed;
 	struct arx_tx_batch batch;
 };
@@ -357,7 +359,7 @@ static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)
 }
 
 /* qp.c */
-void arx_qp_error(struct arx_qp *qp, enum ib_event_type event);
+void arx_qp_error(struct arx_qp *qp, int event);
 void arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
 void arx_qp_send_error(struct arx_qp *qp);
 void arx_qp_schedule(struct arx_qp *qp);
@@ -381,7 +383,7 @@ void arx_requester_run(struct arx_qp *qp);
 /* responder.c, rdatomic.c */
 int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);
 void arx_responder_run(struct arx_qp *qp);
-void arx_responder_nak(struct arx_qp *qp, u8 syndrome, enum ib_event_type event);
+void arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event);
 void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_reply(struct arx_qp *qp);

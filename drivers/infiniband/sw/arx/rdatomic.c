@@ -109,7 +109,7 @@ static enum arx_nak_code arx_rdatomic_check_read(struct arx_qp *qp,
 	if (h->dma_len > ARX_MAX_MSG)
 		return ARX_NAK_INV_REQ;
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_READ))
-		return ARX_NAK_REM_ACCESS;
+		return ARX_NAK_INV_REQ;
 	if (h->dma_len &&
 	    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, h->rkey,
 			 IB_ACCESS_REMOTE_READ, h->va, h->dma_len))
@@ -130,17 +130,17 @@ static enum arx_nak_code arx_rdatomic_do_atomic(struct arx_qp *qp,
 	if (h->va % sizeof(u64))
 		return ARX_NAK_INV_REQ;
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_ATOMIC))
-		return ARX_NAK_REM_ACCESS;
-	mr = arx_mr_find(arx_qp_dev(qp), qp->ib.pd, h->rkey,
-			 IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
-	if (!mr || !arx_mr_begin_write(mr))
+		return ARX_NAK_INV_REQ;
+	mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, h->rkey,
+			IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
+	if (!mr)
 		return ARX_NAK_REM_ACCESS;
 	at = arx_mr_at(mr, h->va, &len);
 	/* An MR's iova and its memory may disagree in their low bits. */
 	if (at && len == sizeof(u64))
 		err = arx_mr_atomic(at, swap, swap ? h->compare : h->swap_add,
 				    h->swap_add, orig);
-	arx_mr_end_write(mr);
+	arx_mr_put(mr);
 	return err ? ARX_NAK_INV_REQ : 0;
 }
 
@@ -278,8 +278,8 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
 	u32 left = rd->length - off;
+	struct arx_mr *mr = NULL;
 	struct arx_run run;
-	struct arx_mr *mr;
 	int err;
 
 	arx_rdatomic_headers(qp, &run, ARX_OP_READ_RESPONSE,
@@ -293,13 +293,15 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	if (run.len != left)
 		run.h.flags &= ~ARX_LAST;
 	if (run.len) {
-		mr = arx_mr_find(arx_qp_dev(qp), qp->ib.pd, rd->rkey,
-				 IB_ACCESS_REMOTE_READ, rd->va + off, run.len);
+		mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, rd->rkey,
+				IB_ACCESS_REMOTE_READ, rd->va + off, run.len);
 		if (!mr)
 			return -EFAULT;
 		arx_iter_mr(&run.payload, mr, rd->va + off);
 	}
 	err = arx_send_run(qp, av, &run, &qp->resp.batch);
+	if (mr)
+		arx_mr_put(mr);	/* the packets hold its pages */
 	if (err == -EAGAIN || err == -EFAULT)
 		return err;
 	reply->sent += run.npkts;
@@ -333,7 +335,7 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 	if (arx_send_run(qp, av, &run, &resp->batch) == -EAGAIN)
 		return;
 	resp->ack_due = false;
-	if (resp->ack_event != IB_EVENT_COMM_EST)
+	if (resp->dead)
 		arx_qp_error(qp, resp->ack_event);
 }
 

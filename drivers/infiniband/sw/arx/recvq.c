@@ -35,6 +35,7 @@ int arx_recvq_init(struct arx_recvq *q, u32 max_wr, u32 max_sge,
 	q->prod = 0;
 	q->max_sge = max_sge;
 	q->limit = 0;
+	q->failed = false;
 	return arx_recvq_ring(&q->ring, max_wr, max_sge, uctx, info);
 }
 
@@ -75,33 +76,40 @@ static int arx_recvq_copy(const struct arx_recvq *q, struct arx_rwqe *to)
  * arx_recvq_take - take the oldest receive WQE
  * @q: from
  * @wqe: receives it
- * @limit_reached: set if fewer are left than the SRQ's limit, which is then off
+ * @news: receives what an SRQ's owner is to be told of
  *
  * Context: bottom halves off.
  * Return: 0; -ENOENT if there is none; -EINVAL if it is malformed: it has been
- * taken, and its wr_id is valid; -EIO if the ring is: nothing has been taken.
+ * taken, and its wr_id is valid; -EIO if the ring is, or was: nothing has been
+ * taken.
  */
 int arx_recvq_take(struct arx_recvq *q, struct arx_rwqe *wqe,
-		   bool *limit_reached)
+		   enum arx_recvq_news *news)
 {
 	u32 pending;
 	int err;
 
+	*news = ARX_RECVQ_NO_NEWS;
 	spin_lock(&q->lock);
 	pending = arx_ring_pending(&q->ring, q->cons);
-	if (!pending || pending > arx_ring_entries(&q->ring)) {
-		spin_unlock(&q->lock);
+	if (pending > arx_ring_entries(&q->ring) && !q->failed) {
+		q->failed = true;
+		*news = ARX_RECVQ_FAILED;
+	}
+	if (!pending || q->failed) {
+		err = q->failed ? -EIO : -ENOENT;
 		wqe->num_sge = 0;
 		wqe->length = 0;
-		return pending ? -EIO : -ENOENT;
+		goto unlock;
 	}
 
 	err = arx_recvq_copy(q, wqe);
 	arx_ring_consume(&q->ring, ++q->cons);
 	if (pending - 1 < q->limit) {
 		q->limit = 0;
-		*limit_reached = true;
+		*news = ARX_RECVQ_LIMIT_REACHED;
 	}
+unlock:
 	spin_unlock(&q->lock);
 	return err;
 }
@@ -165,6 +173,7 @@ void arx_recvq_reset(struct arx_recvq *q)
 	spin_lock_bh(&q->lock);
 	q->cons += arx_ring_pending(&q->ring, q->cons);
 	arx_ring_consume(&q->ring, q->cons);
+	q->failed = false;
 	spin_unlock_bh(&q->lock);
 }
 

@@ -24,13 +24,14 @@ struct arx_rwqe {
 /**
  * struct arx_recvq - the receive queue of a QP or of an SRQ
  * @ring: struct arx_recv_wqe entries
- * @lock: of @cons and @limit, taken with bottom halves off, inside the
+ * @lock: of @cons, @limit and @failed, taken with bottom halves off, inside the
  *	responder's lock
  * @cons: next WQE to take
  * @prod: kernel consumers: next WQE to fill, under @post_lock
  * @post_lock: kernel consumers' posting
  * @max_sge: SGEs a WQE has room for
  * @limit: SRQ: send IB_EVENT_SRQ_LIMIT_REACHED when fewer WQEs are left; 0 off
+ * @failed: the ring says what cannot be; nothing is taken any more until reset
  */
 struct arx_recvq {
 	struct arx_ring ring;
@@ -40,6 +41,14 @@ struct arx_recvq {
 	spinlock_t post_lock;	/* kernel posters */
 	u32 max_sge;
 	u32 limit;
+	bool failed;
+};
+
+/* What an SRQ's owner is to be told of, once. */
+enum arx_recvq_news {
+	ARX_RECVQ_NO_NEWS,
+	ARX_RECVQ_LIMIT_REACHED,	/* fewer are left; the limit is off */
+	ARX_RECVQ_FAILED,
 };
 
 /**
@@ -63,7 +72,7 @@ int arx_recvq_init(struct arx_recvq *q, u32 max_wr, u32 max_sge,
 		   struct ib_ucontext *uctx, struct arx_ring_info *info);
 void arx_recvq_cleanup(struct arx_recvq *q);
 int arx_recvq_take(struct arx_recvq *q, struct arx_rwqe *wqe,
-		   bool *limit_reached);
+		   enum arx_recvq_news *news);
 int arx_recvq_post(struct arx_recvq *q, const struct ib_recv_wr *wr,
 		   const struct ib_recv_wr **bad);
 void arx_recvq_reset(struct arx_recvq *q);

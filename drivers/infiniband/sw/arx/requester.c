@@ -374,6 +374,11 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 {
 	struct arx_run run;
 
+	/* C10-93.1.1: longer than the MTU, it is not sent, and that no error */
+	if (swqe->length > qp->mtu) {
+		arx_requester_next(qp);
+		return ARX_TURN_GO;
+	}
 	arx_requester_headers(qp, swqe, &run);
 	run.h.flags = swqe->flags | ARX_FIRST | ARX_LAST;
 	run.h.ex = swqe->wqe.ex;

@@ -20,13 +20,13 @@ static int arx_responder_access(const struct arx_qp *qp, int access)
  * arx_responder_nak - refuse a request
  * @qp: RC QP
  * @syndrome: of the AETH; the PSN is the expected one
- * @event: IB_EVENT_QP_REQ_ERR or IB_EVENT_QP_ACCESS_ERR: this ends the QP's
- *	service, and the QP fails once the NAK, behind all responses still due,
- *	has been sent. IB_EVENT_COMM_EST: only a NAK.
+ * @event: as of arx_qp_error(): this ends the QP's service, and the QP fails once
+ *	the NAK, behind all responses still due, has been sent.
+ *	IB_EVENT_COMM_EST: only a NAK.
  *
  * Context: responder's lock held.
  */
-void arx_responder_nak(struct arx_qp *qp, u8 syndrome, enum ib_event_type event)
+void arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event)
 {
 	struct arx_resp *resp = &qp->resp;
 
@@ -59,12 +59,6 @@ static void arx_responder_invalid(struct arx_qp *qp)
 	arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), IB_EVENT_QP_REQ_ERR);
 }
 
-static void arx_responder_no_access(struct arx_qp *qp)
-{
-	arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS),
-			  IB_EVENT_QP_ACCESS_ERR);
-}
-
 /* Complete the receive WQE in use. */
 static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 				   bool solicited)
@@ -73,44 +67,71 @@ static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 	cqe->qpn = qp->qpn;
 	cqe->vlan_id = cqe->vlan_id ? : 0xffff;
 	qp->resp.have_rwqe = false;
-	arx_cq_add(qp->rcq, cqe, solicited);
+	if (!arx_cq_add(qp->rcq, cqe, solicited))
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
 }
 
-static void arx_responder_complete_error(struct arx_qp *qp,
-					 enum ib_wc_status status)
+/*
+ * Complete the receive WQE in use, if there is one. Returns what else is to tell
+ * of the error: @event, unless the completion did (C9-222.1).
+ */
+static int arx_responder_complete_error(struct arx_qp *qp,
+					enum ib_wc_status status, int event)
 {
 	struct arx_cqe cqe = {
 		.opcode = IB_WC_RECV,
 		.status = status,
 	};
 
-	if (qp->resp.have_rwqe)
-		arx_responder_complete(qp, &cqe, true);
+	if (!qp->resp.have_rwqe)
+		return event;
+	arx_responder_complete(qp, &cqe, true);
+	return ARX_NO_EVENT;
+}
+
+/*
+ * A peer has no right to the memory that it names. The first packet says so:
+ * only of a WRITE that has no other a receive WQE can tell.
+ */
+static void arx_responder_no_access(struct arx_qp *qp,
+				    const struct arx_run *run)
+{
+	int event = IB_EVENT_QP_ACCESS_ERR;
+
+	if (run->h.op == ARX_OP_WRITE && run->npkts == 1)
+		event = arx_responder_complete_error(qp, IB_WC_LOC_ACCESS_ERR,
+						     event);
+	arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), event);
 }
 
 /*
  * Have a receive WQE for this message. Returns 0, -ENOENT, or as
- * arx_recvq_take() for what is malformed; a malformed WQE has been completed.
+ * arx_recvq_take() for what is malformed; a malformed WQE has been completed,
+ * and an RC QP is to send a NAK and fail.
  */
 static int arx_responder_take(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
-	bool limit = false;
+	int event = IB_EVENT_QP_FATAL;
+	enum arx_recvq_news news;
 	int err;
 
 	if (resp->have_rwqe)
 		return 0;
-	err = arx_recvq_take(arx_qp_recvq(qp), &resp->rwqe, &limit);
-	if (limit)
+	err = arx_recvq_take(arx_qp_recvq(qp), &resp->rwqe, &news);
+	if (news == ARX_RECVQ_LIMIT_REACHED)
 		arx_srq_event(qp->srq, IB_EVENT_SRQ_LIMIT_REACHED);
-	if (err && err != -ENOENT && qp->srq)
+	if (news == ARX_RECVQ_FAILED && qp->srq)
 		arx_srq_event(qp->srq, IB_EVENT_SRQ_ERR);
 	resp->have_rwqe = !err || err == -EINVAL;
-	if (err == -EINVAL)
-		arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR);
-	/* RC sends a NAK first. */
-	if (err == -EINVAL && qp->service != ARX_SERVICE_RC)
-		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+	if (!err || err == -ENOENT)
+		return err;
+
+	event = arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR, event);
+	if (qp->service == ARX_SERVICE_RC)
+		arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP), event);
+	else
+		arx_qp_error(qp, event);
 	return err;
 }
 
@@ -194,13 +215,13 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 		return ARX_PLACED;
 
 	/* Looked up for each run: the key may be gone since the last. */
-	mr = arx_mr_find(arx_qp_dev(qp), qp->ib.pd, resp->rkey,
-			 IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
-	if (!mr || !arx_mr_begin_write(mr))
+	mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, resp->rkey,
+			IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
+	if (!mr)
 		return ARX_PLACED_BAD_DEST;
 	arx_iter_mr(&to, mr, resp->va);
 	err = arx_iter_copy(&to, &run->payload, run->len);
-	arx_mr_end_write(mr);
+	arx_mr_put(mr);
 	switch (err) {
 	case ARX_COPY_BAD_SOURCE:
 		return ARX_PLACED_BAD_SOURCE;
@@ -218,29 +239,31 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 /*
  * Begin a message: remember what it is, and for a WRITE where it goes. The
  * whole range is checked first, so that a WRITE that does not fit writes
- * nothing. Returns false if the RETH gives no right to it.
+ * nothing. Returns 0 or why not: the QP serves no WRITEs, or the RETH gives no
+ * right to this one.
  */
-static bool arx_responder_begin(struct arx_qp *qp, const struct arx_run *run)
+static enum arx_nak_code arx_responder_begin(struct arx_qp *qp,
+					     const struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
 
 	if (run->h.op == ARX_OP_WRITE) {
 		if (!arx_responder_access(qp, IB_ACCESS_REMOTE_WRITE))
-			return false;
+			return ARX_NAK_INV_REQ;
 		/* If all of it is at hand, placing it is the check. */
 		if (run->h.dma_len &&
 		    !(run->h.flags & ARX_LAST && run->h.dma_len == run->len) &&
 		    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, run->h.rkey,
 				 IB_ACCESS_REMOTE_WRITE, run->h.va,
 				 run->h.dma_len))
-			return false;
+			return ARX_NAK_REM_ACCESS;
 		resp->va = run->h.va;
 		resp->left = run->h.dma_len;
 		resp->rkey = run->h.rkey;
 	}
 	resp->op = run->h.op;
 	resp->received = 0;
-	return true;
+	return 0;
 }
 
 /* Does @run continue, or begin, what may come now? 9.8.2.1 */
@@ -277,6 +300,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	struct arx_resp *resp = &qp->resp;
 	bool last = run->h.flags & ARX_LAST;
 	enum arx_placed placed;
+	int event;
 
 	/* The RETH's length is the message's, 9.4.3 */
 	if (last && run->h.op == ARX_OP_WRITE && run->len != resp->left) {
@@ -291,23 +315,24 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	case ARX_PLACED_BAD_SOURCE:
 		return -EFAULT;
 	case ARX_PLACED_TOO_LONG:
-		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
-		arx_responder_invalid(qp);
+		event = arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR,
+						     IB_EVENT_QP_REQ_ERR);
+		arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), event);
 		return 0;
 	case ARX_PLACED_BAD_DEST:
 		if (run->h.op == ARX_OP_WRITE) {
-			arx_responder_no_access(qp);
+			arx_responder_no_access(qp, run);
 			return 0;
 		}
-		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
-		arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
-				  IB_EVENT_QP_FATAL);
+		event = arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
+						     IB_EVENT_QP_FATAL);
+		arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP), event);
 		return 0;
 	}
 
 	if (run->h.flags & ARX_INV &&
 	    arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex)) {
-		arx_responder_no_access(qp);
+		arx_responder_no_access(qp, run);
 		return 0;
 	}
 
@@ -338,6 +363,7 @@ static bool arx_run_trim_last(struct arx_run *run)
 /* RC SEND or WRITE with the expected PSN. */
 static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 {
+	enum arx_nak_code nak = 0;
 	bool rnr = false;
 	int err = 0;
 
@@ -347,11 +373,8 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 	}
 	if (arx_responder_needs_rwqe(run)) {
 		err = arx_responder_take(qp);
-		if (err && err != -ENOENT) {
-			arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
-					  IB_EVENT_QP_FATAL);
+		if (err && err != -ENOENT)
 			return 0;
-		}
 		rnr = err;
 	}
 	/* A WRITE needs it only for its end: take what comes before. */
@@ -359,8 +382,13 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 		arx_responder_rnr(qp);
 		return 0;
 	}
-	if (run->h.flags & ARX_FIRST && !arx_responder_begin(qp, run)) {
-		arx_responder_no_access(qp);
+	if (run->h.flags & ARX_FIRST)
+		nak = arx_responder_begin(qp, run);
+	if (nak) {
+		if (nak == ARX_NAK_INV_REQ)
+			arx_responder_invalid(qp);
+		else
+			arx_responder_no_access(qp, run);
 		return 0;
 	}
 	err = arx_responder_accept(qp, run);
@@ -452,20 +480,21 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 		resp->in_message = false;
 	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run) ||
 	    (arx_responder_needs_rwqe(run) && arx_responder_take(qp)) ||
-	    (first && !arx_responder_begin(qp, run)))
+	    (first && arx_responder_begin(qp, run)))
 		goto drop;
 
 	placed = run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
 					    arx_responder_place_write(qp, run);
 	if (placed == ARX_PLACED_BAD_SOURCE)
 		return -EFAULT;
-	if (run->h.op == ARX_OP_SEND && placed != ARX_PLACED) {
-		arx_responder_complete_error(qp, placed == ARX_PLACED_TOO_LONG ?
-					     IB_WC_LOC_LEN_ERR :
-					     IB_WC_LOC_PROT_ERR);
-		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_BAD_DEST) {
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR, 0);
+		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
+	/* What an SRQ gave for it is used up, 9.9.3 */
+	if (placed == ARX_PLACED_TOO_LONG && qp->srq)
+		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR, 0);
 	if (placed != ARX_PLACED ||
 	    (last && run->h.op == ARX_OP_WRITE && resp->left))
 		goto drop;
@@ -537,8 +566,8 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	arx_responder_iter(qp, &to);
 	if (arx_iter_copy(&to, &grh, ARX_GRH_LEN) != ARX_COPY_OK ||
 	    arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK) {
-		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
-		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR, 0);
+		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
 
@@ -613,7 +642,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 	struct arx_resp *resp = &qp->resp;
 	u32 most;
 
-	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
+	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR, 0);
 	resp->in_message = false;
 	if (qp->srq) {
 		if (!resp->flushed)
@@ -633,7 +662,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 
 		if (err && err != -EINVAL)
 			return;
-		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
+		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR, 0);
 	}
 	arx_qp_schedule(qp);
 }

@@ -193,10 +193,10 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 	if (length < 0)
 		return -length;
 	swqe->length = length;
-	swqe->npkts = max_t(u32, 1, DIV_ROUND_UP(swqe->length, qp->mtu));
+	swqe->npkts = 1;
+	if (qp->service != ARX_SERVICE_UD && swqe->length > qp->mtu)
+		swqe->npkts = DIV_ROUND_UP(swqe->length, qp->mtu);
 
-	if (qp->service == ARX_SERVICE_UD && swqe->length > qp->mtu)
-		return IB_WC_LOC_LEN_ERR;
 	if (kind->incoming && !qp->attr.max_rd_atomic)
 		return IB_WC_LOC_QP_OP_ERR;
 	if (kind->op == ARX_OP_COMPARE_SWAP || kind->op == ARX_OP_FETCH_ADD) {

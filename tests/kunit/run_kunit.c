@@ -21,7 +21,8 @@
  * @want: the payload
  * @got: what was read, with a byte more than fits
  * @mem: where the layouts are, most of it unused
- * @mr: blocks that lie in @mem in reverse order
+ * @mr: a region of @blocks
+ * @blocks: lie in @mem in reverse order
  * @sge: entries, some of them empty
  * @nsge: how many
  * @skb: packets

@@ -1834,6 +1834,7 @@ static const struct refusal refusals[] = {
 	INVALID("READ inside a WRITE", ARX_OP_READ, WHOLE, NULL, 0, true),
 	INVALID("atomic inside a WRITE", ARX_OP_FETCH_ADD, WHOLE, NULL, 0,
 		true),
+	INVALID("reserved opcode", ARX_OP_RESERVED, WHOLE, NULL, 8, false),
 	INVALID("SEND inside a WRITE", ARX_OP_SEND, ARX_LAST, NULL, 8, true),
 	INVALID("first inside a WRITE", ARX_OP_WRITE, WHOLE, NULL, 8, true),
 	INVALID("middle of nothing", ARX_OP_WRITE, 0, NULL, MTU, false),

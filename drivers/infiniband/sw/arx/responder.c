@@ -406,6 +406,8 @@ static void arx_responder_duplicate(struct arx_qp *qp, struct arx_run *run)
 	case ARX_OP_WRITE:
 		arx_responder_ack(qp);
 		break;
+	case ARX_OP_RESERVED:
+		break;
 	default:
 		arx_rdatomic_replay(qp, run);
 	}
@@ -453,7 +455,7 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 
 	if (run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE)
 		return arx_responder_message(qp, run);
-	if (resp->in_message)
+	if (resp->in_message || run->h.op == ARX_OP_RESERVED)
 		arx_responder_invalid(qp);
 	else
 		arx_rdatomic_request(qp, run);

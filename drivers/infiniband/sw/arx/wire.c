@@ -159,7 +159,7 @@ static bool arx_has_aeth(const struct arx_headers *h)
 static bool arx_has_payload(const struct arx_headers *h)
 {
 	return h->op == ARX_OP_SEND || h->op == ARX_OP_WRITE ||
-	       h->op == ARX_OP_READ_RESPONSE;
+	       h->op == ARX_OP_READ_RESPONSE || h->op == ARX_OP_RESERVED;
 }
 
 /* Give @h the meaning of an opcode. */
@@ -174,8 +174,11 @@ static int arx_opcode_read(struct arx_headers *h, u8 opcode)
 		h->flags = ONLY;
 		return (opcode & ARX_CODE) == ARX_CNP_CODE ? 0 : -EINVAL;
 	}
-	if (!(o->services & BIT(service >> 5)))
-		return -EINVAL;
+	if (!(o->services & BIT(service >> 5))) {
+		h->op = ARX_OP_RESERVED;
+		h->flags = ONLY;
+		return service == ARX_SERVICE_RC ? 0 : -EINVAL;
+	}
 	h->op = o->op;
 	h->flags = o->shape;
 	return 0;

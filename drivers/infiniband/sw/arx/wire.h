@@ -31,6 +31,7 @@ enum arx_op {
 	ARX_OP_COMPARE_SWAP,
 	ARX_OP_FETCH_ADD,
 	ARX_OP_CNP,
+	ARX_OP_RESERVED,	/* RC: any code that is not defined, to be refused */
 };
 
 /* Service: the upper three bits of a BTH opcode, 9.2.1. */

@@ -18,7 +18,6 @@ cards() {
 # put N NETDEV: into host N as nic0, with an arx device on it
 put() {
 	ip link set "$2" netns "h$1" name nic0
-	ip netns exec "h$1" sysctl -q net.ipv6.conf.nic0.accept_dad=0
 	ip -n "h$1" link set nic0 up
 	ip -n "h$1" address add 192.0.2."$1"/24 dev nic0
 	ip -n "h$1" address add fd00::"$1"/64 dev nic0

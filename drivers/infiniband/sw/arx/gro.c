@@ -63,7 +63,11 @@ static bool arx_gro_whole(const struct arx_headers *h)
 	return h->flags & ARX_FIRST && h->flags & ARX_LAST;
 }
 
-/* Is it what others may follow, with lengths that agree and linear headers? */
+/*
+ * Is it what others may follow, with lengths that agree and linear headers? One
+ * with a UDP checksum stays alone: nobody would make it again for each packet,
+ * should what was joined be parted. (RoCE has none: A17.3.1.)
+ */
 static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
 {
 	const struct udphdr *udp;
@@ -80,7 +84,7 @@ static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
 	    !pskb_may_pull(skb, bth + len))
 		return false;
 	udp = (void *)skb->data + bth - sizeof(*udp);
-	return ntohs(udp->len) == sizeof(*udp) + skb_gro_len(skb);
+	return !udp->check && ntohs(udp->len) == sizeof(*udp) + skb_gro_len(skb);
 }
 
 /* Can no other follow it? */

@@ -406,6 +406,26 @@ static void qp__error_in_message(struct kunit *test)
 	EXPECT_NO_WC(test, &p->side[1].rcq);
 }
 
+/* What is malformed is flushed as well; nobody is there to be told by a NAK. */
+static void qp__error_with_malformed(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_recv_wqe *wqe;
+
+	pair_connect(test, p, IB_QPT_RC);
+	KUNIT_ASSERT_EQ(test, pair_recv(p, 1, 5, 0, 8), 0);
+	KUNIT_ASSERT_EQ(test, pair_recv(p, 1, 6, 0, 8), 0);
+	wqe = arx_ring_entry(&s->qp->rq.ring, 0);
+	wqe->num_sge = SGES + 1;
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 1, IB_QPS_ERR, 0), 0);
+	pair_settle(p);
+	EXPECT_WC(test, &s->rcq, 5, IB_WC_LOC_QP_OP_ERR);
+	EXPECT_WC(test, &s->rcq, 6, IB_WC_WR_FLUSH_ERR);
+	KUNIT_EXPECT_FALSE(test, s->qp->resp.ack_due);
+	KUNIT_EXPECT_FALSE(test, s->qp->resp.dead);
+}
+
 /* Of an SRQ only what the QP has taken comes back; then it says so, once. */
 static void qp__error_with_srq(struct kunit *test)
 {
@@ -859,6 +879,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__error_in_message),
 	KUNIT_CASE(qp__error_flushes_malformed),
 	KUNIT_CASE(qp__malformed_receive),
+	KUNIT_CASE(qp__error_with_malformed),
 	KUNIT_CASE(qp__error_with_srq),
 	KUNIT_CASE(qp__srq_of_another_pd),
 	KUNIT_CASE(qp__destroyed),

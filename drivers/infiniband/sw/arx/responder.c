@@ -104,15 +104,20 @@ static void arx_responder_no_access(struct arx_qp *qp,
 	arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), event);
 }
 
+/* What tells of a failed arx_responder_take(): a malformed WQE by itself. */
+static int arx_responder_take_event(int err)
+{
+	return err == -EINVAL ? ARX_NO_EVENT : IB_EVENT_QP_FATAL;
+}
+
 /*
  * Have a receive WQE for this message. Returns 0, -ENOENT, or as
  * arx_recvq_take() for what is malformed; a malformed WQE has been completed,
- * and an RC QP is to send a NAK and fail.
+ * and QPs fail but for RC, which sends a NAK first.
  */
 static int arx_responder_take(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
-	int event = IB_EVENT_QP_FATAL;
 	enum arx_recvq_news news;
 	int err;
 
@@ -124,14 +129,11 @@ static int arx_responder_take(struct arx_qp *qp)
 	if (news == ARX_RECVQ_FAILED && qp->srq)
 		arx_srq_event(qp->srq, IB_EVENT_SRQ_ERR);
 	resp->have_rwqe = !err || err == -EINVAL;
-	if (!err || err == -ENOENT)
-		return err;
-
-	event = arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR, event);
-	if (qp->service == ARX_SERVICE_RC)
-		arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP), event);
-	else
-		arx_qp_error(qp, event);
+	if (err == -EINVAL)
+		arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR,
+					     ARX_NO_EVENT);
+	if (err && err != -ENOENT && qp->service != ARX_SERVICE_RC)
+		arx_qp_error(qp, arx_responder_take_event(err));
 	return err;
 }
 
@@ -373,8 +375,11 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 	}
 	if (arx_responder_needs_rwqe(run)) {
 		err = arx_responder_take(qp);
-		if (err && err != -ENOENT)
+		if (err && err != -ENOENT) {
+			arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
+					  arx_responder_take_event(err));
 			return 0;
+		}
 		rnr = err;
 	}
 	/* A WRITE needs it only for its end: take what comes before. */

@@ -471,6 +471,53 @@ static void qp__error_with_srq(struct kunit *test)
 	arx_destroy_srq(&srq->ib, NULL);
 }
 
+/* UC: a SEND that is too long uses up what an SRQ gave for it, a WRITE does not. */
+static void qp__uc_with_srq(struct kunit *test)
+{
+	struct ib_srq_init_attr init = {
+		.attr = { .max_wr = DEPTH, .max_sge = 1 },
+	};
+	struct arx_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct ib_sge sge = { .length = 100, .lkey = p->dma->lkey };
+	struct ib_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
+	const struct ib_recv_wr *bad;
+	struct arx_run run;
+
+	KUNIT_ASSERT_NOT_NULL(test, srq);
+	srq->ib.device = &p->dev.ib;
+	srq->ib.pd = &p->pd.ib;
+	KUNIT_ASSERT_EQ(test, arx_create_srq(&srq->ib, &init, NULL), 0);
+	sge.addr = (uintptr_t)s->buf;
+	for (wr.wr_id = 5; wr.wr_id < 7; wr.wr_id++)
+		KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr,
+							   &bad));
+	p->srq = &srq->ib;
+	pair_connect(test, p, IB_QPT_UC);
+
+	run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST | ARX_LAST | ARX_IMM, PSN,
+		       p->side[0].buf, 8);
+	run.h.dma_len = 4;
+	pair_rx(p, 1, &run);
+	EXPECT_NO_WC(test, &s->rcq);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, PSN + 1,
+		       p->side[0].buf, 101);
+	pair_rx(p, 1, &run);
+	EXPECT_WC(test, &s->rcq, 5, IB_WC_LOC_LEN_ERR);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, PSN + 2,
+		       p->side[0].buf, 100);
+	pair_rx(p, 1, &run);
+	EXPECT_WC(test, &s->rcq, 6, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+
+	arx_destroy_qp(&p->side[0].qp->ib, NULL);
+	arx_destroy_qp(&s->qp->ib, NULL);
+	p->side[0].qp = NULL;
+	s->qp = NULL;
+	arx_destroy_srq(&srq->ib, NULL);
+}
+
 /* 10.2.9.2: an SRQ has a PD of its own, and its receives are checked by that. */
 static void qp__srq_of_another_pd(struct kunit *test)
 {
@@ -881,6 +928,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__malformed_receive),
 	KUNIT_CASE(qp__error_with_malformed),
 	KUNIT_CASE(qp__error_with_srq),
+	KUNIT_CASE(qp__uc_with_srq),
 	KUNIT_CASE(qp__srq_of_another_pd),
 	KUNIT_CASE(qp__destroyed),
 	KUNIT_CASE(qp__reset_forgets),

@@ -500,7 +500,8 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 		return 0;
 	}
 	/* What an SRQ gave for it is used up, 9.9.3 */
-	if (placed == ARX_PLACED_TOO_LONG && qp->srq)
+	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_TOO_LONG &&
+	    qp->srq)
 		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR, 0);
 	if (placed != ARX_PLACED ||
 	    (last && run->h.op == ARX_OP_WRITE && resp->left))

@@ -439,6 +439,12 @@ void pair_expire(struct pair *p, int side)
 	pair_settle(p);
 }
 
+/* For on_send: the wire takes one run, and no second. */
+void pair_block_second(struct pair *p, struct arx_qp *qp)
+{
+	p->blocked = p->sent == 1;
+}
+
 /* It fires, and nothing was acknowledged since it was armed. */
 void pair_timeout(struct pair *p, int side)
 {

@@ -611,11 +611,6 @@ static void qp__reset_forgets(struct kunit *test)
 	EXPECT_WC(test, &p->side[1].rcq, 3, IB_WC_SUCCESS);
 }
 
-static void block_second(struct pair *p, struct arx_qp *qp)
-{
-	p->blocked = p->sent == 1;
-}
-
 /* 10.3.1.5 SQD: no further message begins, and RTS goes on. */
 static void qp__sqd_drains(struct kunit *test)
 {
@@ -739,7 +734,7 @@ static void qp__sqd_half_sent(struct kunit *test)
 
 	pair_connect(test, p, IB_QPT_RC);
 	p->dev.port_active = false;
-	p->on_send = block_second;
+	p->on_send = pair_block_second;
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 300 * MTU);
 	KUNIT_ASSERT_EQ(test, p->sent, 1);
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
@@ -770,7 +765,7 @@ static void qp__failed_stays_so(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 3, IB_WC_WR_FLUSH_ERR);
 }
 
-/* 10.10.2.3: with a completion lost, on either side, the QP is of no use. */
+/* With a completion lost, on either side, the QP is of no use. */
 static void qp__cq_overrun(struct kunit *test)
 {
 	struct pair *p = test->priv;

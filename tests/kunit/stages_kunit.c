@@ -2099,15 +2099,10 @@ static void rdatomic__duplicates_do_not_count(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-static void block_second(struct pair *p, struct arx_qp *qp)
-{
-	p->blocked = p->sent == 1;
-}
-
 /* A READ of two runs, answered by half, and another behind it. */
 static void half_answered(struct pair *p)
 {
-	p->on_send = block_second;
+	p->on_send = pair_block_second;
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 100 * MTU);
 	request(p, ARX_OP_READ, WHOLE, PSN + 100, 0, 8);
 	p->on_send = NULL;
@@ -2154,7 +2149,7 @@ static void rdatomic__duplicate_of_an_older(struct kunit *test)
 
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);
 	drop_wire(p);
-	p->on_send = block_second;
+	p->on_send = pair_block_second;
 	request(p, ARX_OP_READ, WHOLE, PSN + 1, 0, 100 * MTU);
 	p->on_send = NULL;
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);

@@ -1227,7 +1227,7 @@ close:
 	return !has_failed();
 }
 
-/* The AH of another PD leads nowhere (10.2.4). */
+/* The AH of another PD leads nowhere. */
 static bool ud_foreign_ah(const struct config *c)
 {
 	struct ibv_ah *own = NULL;

@@ -157,7 +157,7 @@ u32 arx_cq_waiting(struct arx_cq *cq)
  *
  * Context: bottom halves off; the caller's QP keeps @cq.
  * Return: false if the completion is lost, now or since an earlier one was: then
- * the QP must fail (10.10.2.3).
+ * the QP must fail.
  */
 bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
 {

@@ -495,14 +495,16 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	if (placed == ARX_PLACED_BAD_SOURCE)
 		return -EFAULT;
 	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_BAD_DEST) {
-		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR, 0);
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
+					     ARX_NO_EVENT);
 		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
 	/* What an SRQ gave for it is used up, 9.9.3 */
 	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_TOO_LONG &&
 	    qp->srq)
-		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR, 0);
+		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR,
+					     ARX_NO_EVENT);
 	if (placed != ARX_PLACED ||
 	    (last && run->h.op == ARX_OP_WRITE && resp->left))
 		goto drop;
@@ -574,7 +576,8 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	arx_responder_iter(qp, &to);
 	if (arx_iter_copy(&to, &grh, ARX_GRH_LEN) != ARX_COPY_OK ||
 	    arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK) {
-		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR, 0);
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
+					     ARX_NO_EVENT);
 		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
@@ -650,7 +653,8 @@ static void arx_responder_flush(struct arx_qp *qp)
 	struct arx_resp *resp = &qp->resp;
 	u32 most;
 
-	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR, 0);
+	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR,
+					     ARX_NO_EVENT);
 	resp->in_message = false;
 	if (qp->srq) {
 		if (!resp->flushed)
@@ -670,7 +674,8 @@ static void arx_responder_flush(struct arx_qp *qp)
 
 		if (err && err != -EINVAL)
 			return;
-		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR, 0);
+		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR,
+					     ARX_NO_EVENT);
 	}
 	arx_qp_schedule(qp);
 }

@@ -1015,10 +1015,14 @@ static void count_readers(struct pair *p, struct arx_qp *qp)
 	readers += atomic_read(&being_read->users);
 }
 
-/* While a READ is answered the region it reads cannot be taken back. */
+/*
+ * While a READ is answered the region it reads cannot be taken back. Then it can
+ * be, so that packets must not refer to it.
+ */
 static void local__read_holds_region(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
+	struct wire_run *w;
 	struct arx_run run;
 
 	being_read = fast_mr(test, p, 1);
@@ -1034,7 +1038,9 @@ static void local__read_holds_region(struct kunit *test)
 	p->on_send = count_readers;
 	pair_rx(p, 1, &run);
 	p->on_send = NULL;
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	if (w)
+		KUNIT_EXPECT_FALSE(test, w->run.lasts);
 	KUNIT_EXPECT_EQ(test, readers, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&being_read->users), 0);
 	arx_dereg_mr(&being_read->ib, NULL);

@@ -32,12 +32,6 @@ static bool arx_mr_is_dma(const struct arx_mr *mr)
 	return mr->ib.type == IB_MR_TYPE_DMA;
 }
 
-/* For fast registration: the only kind that a request can invalidate. */
-static bool arx_mr_is_fast(const struct arx_mr *mr)
-{
-	return mr->ib.type == IB_MR_TYPE_MEM_REG;
-}
-
 static bool arx_mr_allows(const struct arx_mr *mr, const struct ib_pd *pd,
 			  u32 key, int access, u64 iova, u64 length)
 {

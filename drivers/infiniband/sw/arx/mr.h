@@ -65,6 +65,12 @@ static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
 	return container_of(ib, struct arx_mr, ib);
 }
 
+/* For fast registration: the only kind that a request can invalidate. */
+static inline bool arx_mr_is_fast(const struct arx_mr *mr)
+{
+	return mr->ib.type == IB_MR_TYPE_MEM_REG;
+}
+
 struct arx_mr *arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 			   int access, u64 iova, u64 length);
 struct arx_mr *arx_mr_get(struct arx_dev *dev, struct ib_pd *pd, u32 key,

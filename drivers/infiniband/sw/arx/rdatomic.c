@@ -267,6 +267,7 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	run->mtu = qp->mtu;
 	run->npkts = 1;
 	run->len = 0;
+	run->lasts = false;
 	run->more = false;
 	arx_iter_none(&run->payload);
 }
@@ -298,6 +299,8 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 		if (!mr)
 			return -EFAULT;
 		arx_iter_mr(&run.payload, mr, rd->va + off);
+		/* A request can take such a region back at any time. */
+		run.lasts = !arx_mr_is_fast(mr);
 	}
 	err = arx_send_run(qp, av, &run, &qp->resp.batch);
 	if (mr)

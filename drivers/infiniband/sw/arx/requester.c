@@ -228,6 +228,9 @@ static void arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	arx_iter_none(&run->payload);
 	run->len = 0;
 	run->npkts = 1;
+	/* UC and UD complete at once, when packets may still be queued. */
+	run->lasts = qp->service == ARX_SERVICE_RC &&
+		     !(swqe->wqe.flags & IB_SEND_INLINE);
 	run->more = false;
 }
 

@@ -114,6 +114,8 @@ enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
  * @len: payload bytes
  * @mtu: path MTU
  * @payload: @len bytes
+ * @lasts: the payload's memory stays as it is until the peer has it: packets may
+ *	refer to it
  * @more: another request for the same QP follows at once: answers may wait
  * @grh: UD receive: 40 bytes to put in front of the payload
  * @smac: UD receive: the sender's MAC, or NULL
@@ -126,6 +128,7 @@ struct arx_run {
 	u32 len;
 	u32 mtu;
 	struct arx_iter payload;
+	bool lasts;
 	bool more;
 	const u8 *grh;
 	const u8 *smac;

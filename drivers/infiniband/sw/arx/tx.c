@@ -2,10 +2,9 @@
 /*
  * From a run to packets on their way down.
  *
- * Payload of a connected service is not copied: the packets hold its pages.
- * (What an application does to memory before its completion is what the peer
- * may see; duplicates of acknowledged packets are nobody's data.) UC and UD
- * complete at once, when packets may still be queued, so theirs is copied.
+ * Payload that lasts is not copied: the packets hold its pages. (What an
+ * application does to memory before its completion is what the peer may see;
+ * duplicates of acknowledged packets are nobody's data.)
  *
  * Packets belong to a socket of the QP's, which exists for nothing else: the
  * stack's own accounting of what is queued below then holds a QP back, and
@@ -721,8 +720,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 {
 	struct arx_tx tx = {
 		.run = run,
-		.hold = qp->service == ARX_SERVICE_RC &&
-			run->payload.kind != ARX_ITER_BUF,
+		.hold = run->lasts,
 	};
 	int err;
 

@@ -53,23 +53,34 @@ bool arx_gso_usable(void)
 	return arx_gso_proto;
 }
 
+static int arx_gso_meets_xdp(struct net_device *netdev,
+			     struct netdev_nested_priv *priv)
+{
+	const struct net_device_ops *ops = netdev->netdev_ops;
+	struct net_device *peer;
+
+	peer = ops->ndo_get_peer_dev ? ops->ndo_get_peer_dev(netdev) : NULL;
+	return peer && rcu_access_pointer(peer->xdp_prog);
+}
+
 /**
  * arx_gso_may_leave - may joined packets be given to a netdev?
  * @netdev: where the route leads
  *
  * XDP in generic mode sends without asking the stack to let packets apart. At
- * the other end of a veth it can be seen from here.
+ * the other end of a veth it can be seen from here, and below other netdevs.
  *
  * Context: RCU read side.
  * Return: true if so.
  */
 bool arx_gso_may_leave(struct net_device *netdev)
 {
-	const struct net_device_ops *ops = netdev->netdev_ops;
-	struct net_device *peer;
+	struct netdev_nested_priv priv = {};
 
-	peer = ops->ndo_get_peer_dev ? ops->ndo_get_peer_dev(netdev) : NULL;
-	return !peer || !rcu_access_pointer(peer->xdp_prog);
+	return !arx_gso_meets_xdp(netdev, &priv) &&
+	       (list_empty(&netdev->adj_list.lower) ||
+		!netdev_walk_all_lower_dev_rcu(netdev, arx_gso_meets_xdp,
+					       &priv));
 }
 
 /**
@@ -309,7 +320,7 @@ struct sk_buff *arx_gso_split(struct sk_buff *skb)
 	return rest;
 }
 
-/* The memory of a clone's ICRC is the other's, too, who may write another. */
+/* Others may hold the memory of its ICRC, too, and write another there. */
 static int arx_gso_own_trailer(struct sk_buff *skb)
 {
 	struct skb_shared_info *info = skb_shinfo(skb);
@@ -320,6 +331,8 @@ static int arx_gso_own_trailer(struct sk_buff *skb)
 	if (!info->nr_frags)
 		return 0;
 	frag = &info->frags[info->nr_frags - 1];
+	if (skb_frag_size(frag) > PAGE_SIZE)
+		return __skb_linearize(skb);
 	p = netdev_alloc_frag(skb_frag_size(frag));
 	if (!p)
 		return -ENOMEM;
@@ -390,7 +403,6 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 				       netdev_features_t features, int ip_len)
 {
 	int outer = skb_tnl_header_len(head);
-	bool shared = skb_cloned(head);
 	struct sk_buff *last = head;
 	struct sk_buff *rest;
 	struct sk_buff *skb;
@@ -402,7 +414,8 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	rest = arx_gso_split(head);
 	if (IS_ERR(rest))
 		return rest;
-	if ((shared && arx_gso_own_trailer(head)) ||
+	/* A copy of the head, by pskb_copy(), has its fragments and shows nothing. */
+	if (arx_gso_own_trailer(head) ||
 	    (skb_needs_linearize(head, features) && __skb_linearize(head)))
 		goto fail;
 	for (skb = rest; skb; skb = skb->next) {

@@ -70,7 +70,7 @@ killed_perftest() {
 		until_true $patience listening h1 18515
 		h2 ib_write_bw -F -d "$dev2" --run_infinitely -D 1 $ip1 >/dev/null 2>&1 &
 		until_true $patience under_way ib_write_bw
-		kill -KILL "$(pgrep $( ((i % 2)) && echo -n || echo -o ) ib_write_bw)"
+		kill -KILL "$(pgrep $( ((i % 2)) && echo -n || echo -o ) ib_write_bw | head -n 1)"
 		nap 0.2
 		pkill -KILL ib_write_bw || true
 		until_true $patience nothing_left

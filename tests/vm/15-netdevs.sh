@@ -145,6 +145,24 @@ removed() {
 	[[ $1 == dummy ]] || becomes gone h2 "${driver}2"
 }
 
+# total NAME: of both devices
+total() { echo $(($(counter "${driver}1" "$1" h1) + $(counter "${driver}2" "$1" h2))); }
+# The VLAN has no queue of its own, the netdev below it has one that is slow: who waits for it does not keep a CPU busy.
+shaped() {
+	local n before runs waits
+	for n in 1 2; do
+		ip netns exec h$n tc qdisc replace dev eth0 root "$@"
+	done
+	before=$(total tx_behind) runs=$(total sent_runs)
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" "shaped: op=write,read,mix size=65537 count=60 both=1"
+	waits=$(($(total tx_behind) - before)) runs=$(($(total sent_runs) - runs))
+	echo "runs: $runs, times one waited for those of another CPU: $waits"
+	for n in 1 2; do
+		ip netns exec h$n tc qdisc del dev eth0 root
+	done
+	(( runs > 100 && waits <= runs ))
+}
+
 bare_hosts
 kinds=(vlan macvlan bridge)
 ! brief || kinds=(vlan)
@@ -152,6 +170,8 @@ for kind in "${kinds[@]}"; do
 	check $kind 20 kind $kind
 	check $kind-up 40 comes_up $kind
 	carries $kind
+	[[ $kind != vlan ]] || check $kind-shaped 60 shaped tbf rate 100mbit burst 64kb latency 2s
+	[[ $kind != macvlan ]] || check $kind-delayed 60 shaped netem delay 5ms limit 10000
 	[[ $kind == bridge ]] || check $kind-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
 	check $kind-removed 20 removed $kind
 done

@@ -52,7 +52,7 @@ checked() {
 }
 
 # Their qdisc keeps the order, so nobody has to send from a certain CPU.
-stayed() { (( $(count tx_moved) == 0 )) || { echo "runs left to another CPU: $(count tx_moved)"; return 1; }; }
+stayed() { (( $(count tx_behind) == 0 )) || { echo "runs left to another CPU: $(count tx_behind)"; return 1; }; }
 
 # offloads ETHTOOL-ARGUMENTS...: of both
 offloads() {

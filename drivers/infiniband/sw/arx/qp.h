@@ -281,9 +281,10 @@ struct arx_comp {
  * @resp: responder
  * @comp: completer
  * @work: runs requester and responder from softirq context
- * @move: the same, on the CPU where packets wait that must not be overtaken
+ * @move: the same, on a certain CPU
  * @tx_sock: owns the packets on their way down, see tx.c
  * @tx_blocked: @tx_sock was full; whoever clears it schedules the QP
+ * @tx_behind: the same, packets must not overtake those of another CPU
  */
 struct arx_qp {
 	struct ib_qp ib;
@@ -315,6 +316,7 @@ struct arx_qp {
 	struct work_struct move;
 	struct socket *tx_sock;
 	bool tx_blocked;
+	bool tx_behind;
 };
 
 extern struct arx_ids arx_qps;

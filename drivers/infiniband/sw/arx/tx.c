@@ -13,6 +13,7 @@
  * every QP; where packets go is decided by their route.
  */
 
+#include <linux/if_vlan.h>
 #include <net/ip.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
@@ -55,17 +56,29 @@ struct arx_tx {
 	void *trailer;
 };
 
+/* A packet less below: does a stage wait for that, or for this being enough? */
+static bool arx_tx_wakes(struct arx_qp *qp)
+{
+	bool wakes = false;
+
+	if (READ_ONCE(qp->tx_behind))
+		wakes = xchg(&qp->tx_behind, false);
+	if (READ_ONCE(qp->tx_blocked) &&
+	    sk_wmem_alloc_get(qp->tx_sock->sk) <= ARX_TX_SNDBUF / 2)
+		wakes |= xchg(&qp->tx_blocked, false);
+	return wakes;
+}
+
 /* Called at the end of each packet of the socket, in any context. */
 static void arx_tx_write_space(struct sock *sk)
 {
 	struct arx_qp *qp;
 
-	smp_mb__after_atomic();	/* the socket's fill, then tx_blocked */
+	/* the socket's fill, then tx_behind and tx_blocked */
+	smp_mb__after_atomic();
 	rcu_read_lock();
 	qp = rcu_dereference_sk_user_data(sk);
-	if (qp && READ_ONCE(qp->tx_blocked) &&
-	    sk_wmem_alloc_get(sk) <= ARX_TX_SNDBUF / 2 &&
-	    xchg(&qp->tx_blocked, false))
+	if (qp && arx_tx_wakes(qp))
 		arx_qp_schedule(qp);
 	rcu_read_unlock();
 }
@@ -179,35 +192,57 @@ static u32 arx_tx_queue(const struct arx_qp *qp)
 				READ_ONCE(netdev->real_num_tx_queues));
 }
 
-/* A queue with a qdisc does, whichever CPU sends. */
-static bool arx_tx_queue_keeps_order(const struct arx_qp *qp)
+static bool arx_tx_has_qdisc(struct net_device *netdev)
 {
-	const struct netdev_queue *queue;
+	return rcu_dereference(netdev_get_tx_queue(netdev, 0)->qdisc)->enqueue;
+}
 
-	queue = netdev_get_tx_queue(arx_qp_dev(qp)->netdev, arx_tx_queue(qp));
-	return rcu_dereference(queue->qdisc)->enqueue;
+/* Does a netdev give what it is given to those below it, and to nobody else? */
+static bool arx_tx_passes_down(const struct net_device *netdev)
+{
+	return is_vlan_dev(netdev) || netif_is_bond_master(netdev);
+}
+
+static int arx_tx_loses_order(struct net_device *netdev,
+			      struct netdev_nested_priv *priv)
+{
+	return !arx_tx_has_qdisc(netdev) && !arx_tx_passes_down(netdev);
+}
+
+/* A queue with a qdisc does, whichever CPU sends; it may be further down. */
+static bool arx_tx_keeps_order(struct net_device *netdev)
+{
+	struct netdev_nested_priv priv = {};
+
+	if (arx_tx_has_qdisc(netdev) || !arx_tx_passes_down(netdev))
+		return arx_tx_has_qdisc(netdev);
+	return !netdev_walk_all_lower_dev_rcu(netdev, arx_tx_loses_order, &priv);
 }
 
 /*
  * Without a qdisc each CPU has queues of its own on the way down, and on veth up
  * again: packets sent here may overtake those that still wait on another CPU. If
- * they must not, have the QP go on there instead.
+ * they must not, let these go first: arx_tx_write_space() schedules the QP with
+ * the next that has, and most often there, where it can go on at once.
  */
-static bool arx_tx_moved(struct arx_qp *qp, struct arx_tx_batch *batch,
-			 const struct arx_run *run)
+static bool arx_tx_must_wait(struct arx_qp *qp, struct arx_tx_batch *batch,
+			     const struct arx_run *run)
 {
-	int cpu = batch->cpu;
+	struct sock *sk = qp->tx_sock->sk;
 
-	if (likely(cpu == smp_processor_id()))
+	if (likely(batch->cpu == smp_processor_id()))
 		return false;
-	if (!sk_wmem_alloc_get(qp->tx_sock->sk)) {
-		batch->data = false;
-	} else if (cpu_online(cpu) && !arx_tx_queue_keeps_order(qp) &&
-		   arx_tx_must_follow(qp, batch, run)) {
-		arx_count(arx_qp_dev(qp), TX_MOVED);
-		arx_qp_schedule_on(qp, cpu);
-		return true;
+	if (sk_wmem_alloc_get(sk) && arx_tx_must_follow(qp, batch, run) &&
+	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev)) {
+		WRITE_ONCE(qp->tx_behind, true);
+		smp_mb();	/* tx_behind, then the socket's fill once more */
+		if (sk_wmem_alloc_get(sk)) {
+			arx_count(arx_qp_dev(qp), TX_BEHIND);
+			return true;
+		}
 	}
+	if (!sk_wmem_alloc_get(sk))
+		batch->data = false;
 	batch->cpu = smp_processor_id();
 	return false;
 }
@@ -218,7 +253,7 @@ static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_batch *batch,
 {
 	struct sock *sk = qp->tx_sock->sk;
 
-	if (arx_tx_moved(qp, batch, run))
+	if (arx_tx_must_wait(qp, batch, run))
 		return false;
 	if (likely(sk_wmem_alloc_get(sk) < ARX_TX_SNDBUF))
 		return true;

@@ -50,6 +50,19 @@ all_gone() {
 	h1 rdma resource show "$dev1" | grep -q 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
 }
 
+# What arrives is joined by GRO, as from a card: packets come one by one, through NAPI.
+joining() {
+	local n pkts runs
+	for n in 1 2; do
+		"h$n" ethtool -K eth0 gro on rx-udp-gro-forwarding on tx-gso-list off
+	done
+	pkts=$(counter "$dev2" rcvd_pkts h2) runs=$(counter "$dev2" rcvd_runs h2)
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "joined: op=write size=65536 count=32"
+	pkts=$(($(counter "$dev2" rcvd_pkts h2) - pkts)) runs=$(($(counter "$dev2" rcvd_runs h2) - runs))
+	echo "$pkts packets in $runs runs"
+	(( pkts >= 32 * 16 && runs * 2 < pkts ))
+}
+
 hosts
 mkfifo "$scratch/hold"
 check verbs 60 h1 hostile verbs "$dev1"
@@ -59,6 +72,11 @@ unharmed rings h1 hostile rings "$dev1" $seconds
 check rings-were-read 60 eval '(( $(counter "$dev1" kicks h1) > kicks + 1000 && $(counter "$dev1" send_err h1) > errors + 10 ))'
 unharmed packets-v4 aimed v4 $ip2 $ip1
 unharmed packets-v6 aimed v6 $ip62 $ip61
+check joining 60 joining
+unharmed packets-joined aimed v4 $ip2 $ip1
+verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+	"joined-mixed: op=mix size=8,20000 vary=1 qps=8 both=1 count=64" \
+	"joined-uc: qp=uc op=send_imm size=1000 vary=1 qps=4 both=1 count=64 lossy=1" || (( ++failures ))
 check tried 60 tried
 check cleaned-up 20 until_true 10 all_gone
 check unload 30 eval 'arx-hosts down && rmmod arx'

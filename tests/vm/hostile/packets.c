@@ -256,6 +256,38 @@ static uint8_t opcode_for(const struct victim *v)
 	return v->type == IBV_QPT_UC ? 0x20 + below(12) : below(0x18);
 }
 
+/* What may follow in a message of several packets: the next of its kind, often the last. */
+static uint8_t next_opcode(uint8_t opcode)
+{
+	switch (opcode & 0x1f) {
+	case 0x00: case 0x01: case 0x06: case 0x07:
+		return (opcode & 0xe6) | (below(4) ? 1 : 2);
+	default:
+		return opcode;
+	}
+}
+
+/* A packet that seems to follow the last one, which GRO may join to it. */
+static void follow_packet(struct packet *p)
+{
+	static const uint8_t first = 1 << 0 | 1 << 6;
+	uint32_t psn = (p->bytes[9] << 16 | p->bytes[10] << 8 | p->bytes[11]) + 1;
+	uint8_t opcode = p->bytes[0];
+	size_t headers = opcode % 32 == 6 ? 16 : 0;	/* a RETH, which no other packet of the message has */
+
+	p->len -= 4;	/* the ICRC */
+	if ((opcode & 0x1f) < 8 && first >> (opcode & 0x1f) & 1 && p->len >= 12 + headers) {
+		memmove(p->bytes + 12, p->bytes + 12 + headers, p->len - 12 - headers);
+		p->len -= headers;
+	}
+	p->bytes[0] = next_opcode(opcode);
+	p->bytes[9] = psn >> 16;
+	p->bytes[10] = psn >> 8;
+	p->bytes[11] = psn;
+	if (below(8) == 0)
+		p->len -= below(p->len / 2);
+}
+
 /* Right in most of its parts, and wrong in some. */
 static void make_packet(struct packet *p)
 {
@@ -309,15 +341,20 @@ int send_packets(const char *from, const char *to, uint32_t count)
 {
 	struct sockaddr_storage here, there;
 	uint32_t i, sent = 0;
-	struct packet p;
+	struct packet p = {};
 	int fd;
 
 	read_victims();
 	open_socket(from, to, &fd, &here, &there);
 	for (i = 0; i < count; i++) {
-		make_packet(&p);
-		if (below(4))
+		if (p.len > 20 && below(3))
+			follow_packet(&p);
+		else
+			make_packet(&p);
+		if (below(8))
 			put_icrc(&p, &here, &there);
+		else
+			p.len += 4;
 		if (below(8) == 0)
 			random_bytes(p.bytes + below(p.len), 1);	/* after the ICRC: a broken packet */
 		if (below(50) == 0)

@@ -162,9 +162,12 @@ static void arx_gro_chain(struct sk_buff *p, struct sk_buff *skb, int bth)
 {
 	struct sk_buff *last = NAPI_GRO_CB(p)->last;
 
-	/* An owner's account ends here: @p grows beyond what it was charged. */
-	skb_orphan(p);
-	skb_orphan(skb);
+	/*
+	 * Packets from a socket of this host (veth keeps their owner for GRO,
+	 * which compares it): @p stands for what both were charged.
+	 */
+	skb->destructor = NULL;
+	skb->sk = NULL;
 
 	skb_pull(skb, bth);
 	if (last == p)

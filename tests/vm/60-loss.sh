@@ -84,6 +84,14 @@ slow_link() {
 	(( $(counter "$dev1" requester_rewinds h1) == before ))
 }
 
+# Packets that wait hold what they carry, whatever becomes of the memory it came from.
+memory_back() {
+	clear_link
+	h1 tc qdisc add dev eth0 root netem delay 300ms limit 10000
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "memory-uc: fail=memory_back qp=uc" "memory-ud: fail=memory_back qp=ud" \
+		"memory-rc: fail=memory_back qp=rc"
+}
+
 if full; then
 	messages=1600 atomics=10000	# 100 MB
 elif debug_kernel; then
@@ -98,6 +106,7 @@ if debug_kernel && ! full; then
 	bad loss-1 requester_rewinds netem loss 1%
 	bad duplicate duplicate_request netem duplicate 5%
 	check slow-link 60 slow_link
+	check memory-back 60 memory_back
 	check cut-off 60 cut_off
 	clear_link
 	exit
@@ -111,5 +120,6 @@ bad corrupt rcvd_icrc_err netem corrupt 2%
 bad single-loss-1 requester_rewinds single action gact ok random netrand drop 100
 bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
+check memory-back 60 memory_back
 check cut-off 60 cut_off
 clear_link

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include "verify.h"
 
@@ -20,6 +21,7 @@
 #define MEM		65536	/* bytes of a side's region */
 #define DEPTH		64
 #define SENT		0x11
+#define OTHER		0x22
 
 static const bool A = true, B;	/* for is() */
 
@@ -1582,6 +1584,67 @@ static bool device_gone(const struct config *c)
 	return !has_failed();
 }
 
+/* A is done with its memory: it writes to it, or frees it so that it is used for something else. */
+static void change_memory(struct end *e)
+{
+	size_t len = 16 * MEM;
+	void *other;
+
+	if (e->c->qp != IBV_QPT_RC) {
+		expect(e, 2, IBV_WC_SUCCESS);
+		memset(e->mem.base, OTHER, MEM);
+		return;
+	}
+	check_zero(ibv_destroy_qp(e->qp), "ibv_destroy_qp");
+	e->qp = NULL;
+	region_free(&e->mem);
+	other = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (other == MAP_FAILED) {
+		failed("no memory");
+		return;
+	}
+	memset(other, OTHER, len);
+	munmap(other, len);
+}
+
+static void expect_sent(struct end *e, size_t offset, size_t len)
+{
+	size_t i;
+
+	expect(e, 1, IBV_WC_SUCCESS);
+	for (i = offset; i < offset + len; i++)
+		if (e->mem.base[i] != SENT) {
+			failed("byte %zu is %#x, not %#x", i - offset, e->mem.base[i], SENT);
+			break;
+		}
+}
+
+/*
+ * Packets wait on their way (the script delays them) when A's memory is its own
+ * again: by a completion of UC or UD, or because QP and region are gone. B gets
+ * what was posted. Not in "all".
+ */
+static bool memory_back(const struct config *c)
+{
+	size_t grh = c->qp == IBV_QPT_UD ? 40 : 0, len = grh ? 1000 : 30000;
+	struct end e;
+
+	if (end_open(&e, c, NULL)) {
+		if (is(B))
+			post_recv(&e, 1, 0, grh + len);
+		ctl_barrier();
+		if (is(A)) {
+			post_send(&e, 2, 0, len);
+			change_memory(&e);
+		} else {
+			expect_sent(&e, grh, len);
+			repoison(&e, 0, grh + len);
+		}
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
 const struct fail_case fail_cases[] = {
 	{ "refuse_write", refuse_write },
 	{ "refuse_write_imm", refuse_write_imm },
@@ -1618,6 +1681,7 @@ const struct fail_case fail_cases[] = {
 	{ "resize_cq", resize_cq },
 	{ "destroy_busy", destroy_busy },
 	{ "cut_off", cut_off },
+	{ "memory_back", memory_back },
 	{ "device_gone", device_gone },
 };
 const size_t num_fail_cases = ARRAY_SIZE(fail_cases);

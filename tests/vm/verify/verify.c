@@ -356,7 +356,8 @@ static bool named(const char *list, const char *name)
 	const char *at;
 
 	if (!strcmp(list, "all"))
-		return strcmp(name, "cut_off") && strcmp(name, "device_gone");	/* they need somebody's help */
+		return strcmp(name, "cut_off") && strcmp(name, "device_gone") &&
+		       strcmp(name, "memory_back");	/* they need somebody's help */
 	for (at = strstr(list, name); at; at = strstr(at + 1, name))
 		if ((at == list || at[-1] == ',') && (!at[len] || at[len] == ','))
 			return true;

@@ -4,6 +4,7 @@
  * whole exchanges between two QPs, and each stage against a wire of the test's.
  */
 
+#include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/scatterlist.h>
 
@@ -655,6 +656,33 @@ static void requester__max_rd_atomic(struct kunit *test)
 	pair_pump(p);
 	for (i = 0; i < 4; i++)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+}
+
+static u32 bytes_on_wire(struct pair *p)
+{
+	struct wire_run *w;
+	u32 bytes = 0;
+
+	list_for_each_entry(w, &p->wire, link)
+		bytes += w->run.len;
+	return bytes;
+}
+
+/* A long message is sent in turns, so that other QPs come in between. */
+static void requester__turn_ends(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	p->blocked = true;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, BUF);
+	p->blocked = false;
+	local_bh_disable();	/* the next turn is a softirq's */
+	arx_requester_run(p->side[0].qp);
+	KUNIT_EXPECT_GE(test, bytes_on_wire(p), BUF / 2);
+	KUNIT_EXPECT_LT(test, bytes_on_wire(p), BUF / 2 + ARX_TX_RUN_MAX);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, bytes_on_wire(p), (u32)BUF);
 }
 
 static void requester__no_reads_allowed(struct kunit *test)
@@ -1355,6 +1383,28 @@ static void completer__held(struct kunit *test)
 	for (i = 0; i < 7; i++)
 		pair_timeout(p, 0);
 	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
+}
+
+/* Neither what is sent nor what is acknowledged touches a timer that runs. */
+static void completer__timer_left_alone(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	unsigned long expires;
+	int i;
+
+	qp->attr.timeout = 22;	/* 17 s */
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 0, 0, 0, 8);
+	KUNIT_ASSERT_TRUE(test, timer_pending(&qp->comp.retransmit));
+	expires = qp->comp.retransmit.expires;
+	for (i = 1; i < 5; i++) {
+		msleep(30);
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 8);
+		ack(p, ARX_ACK_UNLIMITED, PSN + i - 1);
+	}
+	KUNIT_EXPECT_EQ(test, qp->comp.una, (PSN + 4) & ARX_PSN_MASK);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&qp->comp.retransmit));
+	KUNIT_EXPECT_EQ(test, qp->comp.retransmit.expires, expires);
 }
 
 /* What has just been sent again is not late. */
@@ -2544,6 +2594,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__headers),
 	KUNIT_CASE(requester__fence),
 	KUNIT_CASE(requester__max_rd_atomic),
+	KUNIT_CASE(requester__turn_ends),
 	KUNIT_CASE(requester__no_reads_allowed),
 	KUNIT_CASE(requester__longest_read),
 	KUNIT_CASE(requester__selective_signalling),
@@ -2567,6 +2618,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE_PARAM(completer__nak, nak_gen_params),
 	KUNIT_CASE(completer__sequence_nak),
 	KUNIT_CASE(completer__retries),
+	KUNIT_CASE(completer__timer_left_alone),
 	KUNIT_CASE(completer__time_of_a_retry),
 	KUNIT_CASE(completer__blocked),
 	KUNIT_CASE(completer__timeout_turned_off),

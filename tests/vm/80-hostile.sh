@@ -52,7 +52,7 @@ all_gone() {
 
 # What arrives is joined by GRO, as from a card: packets come one by one, through NAPI.
 joining() {
-	local n pkts runs
+	local n pkts runs batches
 	for n in 1 2; do
 		"h$n" ethtool -K eth0 gro on rx-udp-gro-forwarding on tx-gso-list off
 	done
@@ -61,6 +61,11 @@ joining() {
 	pkts=$(($(counter "$dev2" rcvd_pkts h2) - pkts)) runs=$(($(counter "$dev2" rcvd_runs h2) - runs))
 	echo "$pkts packets in $runs runs"
 	(( pkts >= 32 * 16 && runs * 2 < pkts ))
+	runs=$(counter "$dev2" rcvd_runs h2) batches=$(counter "$dev2" rcvd_batches h2)
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "joined-short: op=write size=8 list=16 count=256"
+	runs=$(($(counter "$dev2" rcvd_runs h2) - runs)) batches=$(($(counter "$dev2" rcvd_batches h2) - batches))
+	echo "$runs messages in $batches batches"
+	(( runs >= 256 && batches * 2 < runs ))
 }
 
 hosts

@@ -276,6 +276,8 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	dev = arx_qp_dev(rx->qp);
 	arx_count(dev, RCVD_RUNS);
 	arx_count_add(dev, RCVD_PKTS, run->npkts);
+	if (!more)
+		arx_count(dev, RCVD_BATCHES);
 
 	arx_iter_skb(&run->payload, rx->first,
 		     run->npkts > 1 ? run->mtu : run->len);
@@ -356,6 +358,7 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 		    !(is_vlan_dev(rx->netdev) &&
 		      vlan_dev_real_dev(rx->netdev) == dev->netdev))
 			continue;
+		arx_count(dev, RCVD_BATCHES);
 		arx_count(dev, RCVD_RUNS);
 		arx_count(dev, RCVD_PKTS);
 		arx_iter_skb(&run.payload, skb, len);

@@ -8,6 +8,7 @@ static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_SENT_RUNS].name = "sent_runs",
 	[ARX_CNT_RCVD_PKTS].name = "rcvd_pkts",
 	[ARX_CNT_RCVD_RUNS].name = "rcvd_runs",
+	[ARX_CNT_RCVD_BATCHES].name = "rcvd_batches",
 	[ARX_CNT_LOOPBACK_RUNS].name = "loopback_runs",
 	[ARX_CNT_LOOPBACK_BYTES].name = "loopback_bytes",
 	[ARX_CNT_KICKS].name = "kicks",

@@ -170,7 +170,7 @@ if full; then
 	check ucmatose_v6 90 cm "ucmatose -b $ip61 -f ipv6 -c 10 -C 100" "ucmatose -s $ip61 -f ipv6 -c 10 -C 100"
 	check "rping_v6 -P" 90 persistent "rping -s -P -a $ip61" "rping -c -a $ip61 -C 10 -V"
 	check rstream_v6 60 cm "rstream -b $ip61 -S 16384 -C 100 -T v" "rstream -s $ip61 -S 16384 -C 100 -T v"
-	check cmtime_v6 60 cm "timeout 90 cmtime -b $ip61 -c 10" "cmtime -s $ip61 -c 10"
+	skip cmtime_v6 "the sockets by which its two sides meet are of IPv4"
 	skip mckey_v6 "the core's rdma_cm joins IPv6 groups for RoCEv1 only (ENOTSUPP)"
 	# KASAN keeps what is freed until somebody allocates who may sleep, and here nobody does for ten minutes.
 	if debug_kernel; then

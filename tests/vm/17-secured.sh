@@ -1,5 +1,5 @@
 #!/bin/bash
-# What lies below transforms the packets: MACsec, IPsec in both modes, and a VXLAN that goes through IPsec. The ICRC must be in the
+# What lies below transforms the packets: MACsec, IPsec in both modes, and a VXLAN that goes through IPsec or WireGuard. The ICRC must be in the
 # packet before that happens, since what is encrypted cannot be looked into any more.
 # kernels: 6.12 7.2
 # left: 6.12
@@ -68,18 +68,46 @@ ipsec() {
 }
 sealed() { ip -n h1 -s xfrm state | grep -E '^[[:space:]]+[0-9]+\(bytes\), [1-9][0-9]{2,}\(packets\)'; }
 
-# A VXLAN between addresses that IPsec protects
-vxlan() {
+# outer NETWORK: eth0 has addresses of this network only
+outer() {
 	local n
 	for n in 1 2; do
 		ip -n h$n address flush dev eth0 scope global
-		ip -n h$n address add 198.51.100.$n/24 dev eth0
-		ip -n h$n link add vxlan0 mtu 4500 type vxlan id 7 local 198.51.100.$n remote 198.51.100.$((3 - n)) dstport 4789 dev eth0
+		ip -n h$n address add "$1.$n/24" dev eth0
+	done
+}
+# A VXLAN between the addresses of a netdev, which is protected
+vxlan_over() {
+	local n
+	for n in 1 2; do
+		ip -n h$n link add vxlan0 mtu 4500 type vxlan id 7 local 198.51.100.$n remote 198.51.100.$((3 - n)) dstport 4789 dev "$1"
 		addresses $n vxlan0
 		link $n vxlan0
 	done
+}
+vxlan() {
+	outer 198.51.100
+	vxlan_over eth0
 	ipsec transport 198.51.100.1 198.51.100.2
 }
+
+# ---- WireGuard ----
+
+wireguard() {
+	local n peer
+	outer 203.0.113
+	for n in 1 2; do wg genkey >"$scratch/wg$n"; done
+	for n in 1 2; do
+		peer=$((3 - n))
+		ip -n h$n link add wg0 mtu 8000 type wireguard
+		ip netns exec h$n wg set wg0 listen-port 51820 private-key "$scratch/wg$n" peer "$(wg pubkey <"$scratch/wg$peer")" \
+			allowed-ips 198.51.100.$peer/32 endpoint 203.0.113.$peer:51820
+		ip -n h$n link set wg0 up
+		ip -n h$n address add 198.51.100.$n/24 dev wg0
+	done
+	vxlan_over wg0
+}
+tunnelled() { h1 wg show wg0 transfer | grep -E '[[:space:]][0-9]{5,}[[:space:]][0-9]{5,}$'; }
 
 hosts --driver none --mtu 9000
 modprobe -a "$driver" macsec
@@ -108,3 +136,10 @@ h1 ping -q -c 1 $ip2 >/dev/null
 carries vxlan
 check vxlan-sealed 60 sealed
 check vxlan-icrc 60 right
+
+hosts --driver none --mtu 9000
+check wireguard 90 wireguard
+h1 ping -q -c 1 $ip2 >/dev/null
+carries wireguard
+check wireguard-tunnelled 60 tunnelled
+check wireguard-icrc 60 right

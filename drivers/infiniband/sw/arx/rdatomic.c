@@ -176,7 +176,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	} else {
 		nak = arx_rdatomic_check_read(qp, h);
 		rd.length = h->dma_len;
-		rd.npkts = max_t(u32, 1, DIV_ROUND_UP(rd.length, qp->mtu));
+		rd.npkts = arx_run_npkts(rd.length, qp->mtu);
 	}
 	if (nak) {
 		arx_responder_nak(qp, ARX_NAK(nak), nak == ARX_NAK_REM_ACCESS ?
@@ -242,7 +242,7 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 		rd.psn = h->psn;
 		rd.va = h->va;
 		rd.length = h->dma_len;
-		rd.npkts = max_t(u32, 1, DIV_ROUND_UP(rd.length, qp->mtu));
+		rd.npkts = arx_run_npkts(rd.length, qp->mtu);
 	}
 	rd.again = true;
 	/* A duplicate of the network's will be answered anyway. */
@@ -288,7 +288,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	run.h.msn = rd->msn;
 	run.len = min(left, arx_send_max(qp, av, run.h.qpn,
 					 &qp->resp.batch));
-	run.npkts = max_t(u32, 1, DIV_ROUND_UP(run.len, qp->mtu));
+	run.npkts = arx_run_npkts(run.len, qp->mtu);
 	if (off)
 		run.h.flags &= ~ARX_FIRST;
 	if (run.len != left)

@@ -305,7 +305,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	if (run.len > qp->mtu)
 		run.len = min(run.len, arx_send_max(qp, av, run.h.qpn,
 						    &req->batch));
-	run.npkts = max_t(u32, 1, DIV_ROUND_UP(run.len, qp->mtu));
+	run.npkts = arx_run_npkts(run.len, qp->mtu);
 	if (!req->offset) {
 		run.h.flags |= ARX_FIRST;
 		if (swqe->op == ARX_OP_WRITE) {

@@ -136,6 +136,12 @@ struct arx_run {
 	u8 network;
 };
 
+/* Packets that @len bytes take; none take one, too. Most are short. */
+static inline u32 arx_run_npkts(u32 len, u32 mtu)
+{
+	return len <= mtu ? 1 : DIV_ROUND_UP(len, mtu);
+}
+
 bool arx_run_well_formed(const struct arx_run *run);
 
 #endif /* ARX_RUN_H */

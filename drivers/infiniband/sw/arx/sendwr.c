@@ -194,8 +194,8 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 		return -length;
 	swqe->length = length;
 	swqe->npkts = 1;
-	if (qp->service != ARX_SERVICE_UD && swqe->length > qp->mtu)
-		swqe->npkts = DIV_ROUND_UP(swqe->length, qp->mtu);
+	if (qp->service != ARX_SERVICE_UD)
+		swqe->npkts = arx_run_npkts(swqe->length, qp->mtu);
 
 	if (kind->incoming && !qp->attr.max_rd_atomic)
 		return IB_WC_LOC_QP_OP_ERR;

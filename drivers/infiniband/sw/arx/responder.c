@@ -653,8 +653,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 	struct arx_resp *resp = &qp->resp;
 	u32 most;
 
-	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR,
-					     ARX_NO_EVENT);
+	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR, ARX_NO_EVENT);
 	resp->in_message = false;
 	if (qp->srq) {
 		if (!resp->flushed)

@@ -252,6 +252,26 @@ static void goes_on__all_opcodes(struct kunit *test)
 	}
 }
 
+/* The next packet in the middle, however it was laid out. */
+static void next__as_written(struct kunit *test)
+{
+	static const u8 middles[] = { 0x01, 0x07, 0x0e, 0x21, 0x27 };
+	u8 last[ARX_MAX_HEADERS] = {}, next[ARX_BTH_LEN], whole[ARX_BTH_LEN];
+	struct arx_headers h;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(middles); i++) {
+		plain_bth((void *)last, middles[i], ARX_PSN_MASK);
+		KUNIT_ASSERT_EQ(test, arx_headers_read(&h, last, sizeof(last)),
+				ARX_BTH_LEN);
+		h.psn = 0;
+		KUNIT_ASSERT_EQ(test, arx_headers_write(&h, whole),
+				ARX_BTH_LEN);
+		arx_bth_next(last, next);
+		KUNIT_EXPECT_MEMEQ(test, next, whole, ARX_BTH_LEN);
+	}
+}
+
 static void read__other_version(struct kunit *test)
 {
 	u8 in[ARX_MAX_HEADERS];
@@ -306,6 +326,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(write__vector, vector_gen_params),
 	KUNIT_CASE(opcodes__round_trip),
 	KUNIT_CASE(goes_on__all_opcodes),
+	KUNIT_CASE(next__as_written),
 	KUNIT_CASE(read__other_version),
 	KUNIT_CASE(read__pad_without_payload),
 	KUNIT_CASE(rnr_timer__table),

@@ -36,7 +36,8 @@
 /**
  * struct arx_tx - one run on its way
  * @run: its payload iterator moves on
- * @h: headers of the packet at hand
+ * @h: headers of the packet at hand, unless it follows @bth
+ * @bth: of the packet before it, if both are in the middle of a message, or NULL
  * @headroom: bytes in front of the BTH
  * @linear: payload up to this size is copied
  * @hold: refer to the payload's pages, if they can be held
@@ -48,6 +49,7 @@
 struct arx_tx {
 	struct arx_run *run;
 	struct arx_headers h;
+	const void *bth;
 	unsigned int headroom;
 	u32 linear;
 	bool hold;
@@ -456,8 +458,8 @@ static struct sk_buff *arx_tx_alloc(u32 len)
 static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx, u32 len)
 {
 	u32 trailer = tx->h.pad + ARX_ICRC_LEN;
+	u32 headers = tx->bth ? ARX_BTH_LEN : arx_headers_len(&tx->h);
 	bool linear = len <= tx->linear;
-	u32 headers = arx_headers_len(&tx->h);
 	struct sk_buff *skb;
 	int err;
 
@@ -465,7 +467,10 @@ static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx, u32 len)
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
 	skb_reserve(skb, tx->headroom);
-	arx_headers_write(&tx->h, skb_put(skb, headers));
+	if (tx->bth)
+		arx_bth_next(tx->bth, skb_put(skb, headers));
+	else
+		arx_headers_write(&tx->h, skb_put(skb, headers));
 
 	if (linear) {
 		err = arx_tx_copy(tx, skb_put(skb, len), len);
@@ -486,14 +491,17 @@ static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx, u32 len)
 static int arx_tx_make_packets(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
 	struct arx_run *run = tx->run;
+	struct sk_buff *skb = NULL;
 	u32 n = run->npkts;
 	u32 i;
 
 	for (i = 0; i < n; i++) {
 		u32 len = min(run->mtu, run->len - i * run->mtu);
-		struct sk_buff *skb;
+		bool follows = i > 1 && i + 1 < n;
 
-		arx_tx_headers(tx, i, n, len);
+		tx->bth = follows ? skb->data : NULL;
+		if (!follows)
+			arx_tx_headers(tx, i, n, len);
 		skb = arx_tx_make_packet(tx, len);
 		if (IS_ERR(skb))
 			return PTR_ERR(skb);

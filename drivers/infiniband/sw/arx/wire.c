@@ -324,6 +324,19 @@ int arx_headers_write(const struct arx_headers *h, void *to)
 	return p - to;
 }
 
+/**
+ * arx_bth_next - lay a packet out that is in the middle of a message
+ * @last: BTH of the one before it, which is in the middle, too
+ * @to: room for ARX_BTH_LEN bytes: it has no other header
+ */
+void arx_bth_next(const void *last, void *to)
+{
+	struct arx_bth *bth = to;
+
+	memcpy(bth, last, sizeof(*bth));
+	bth->psn = cpu_to_be32(arx_psn_add(be32_to_cpu(bth->psn), 1));
+}
+
 /* All of the BTH but the opcode, which was read before. */
 static int arx_read_bth(struct arx_headers *h, const struct arx_bth *bth)
 {

@@ -102,6 +102,7 @@ struct arx_headers {
 int arx_headers_len(const struct arx_headers *h);
 int arx_headers_peek(u8 opcode);
 int arx_bth_read(struct arx_headers *h, const void *from);
+void arx_bth_next(const void *last, void *to);
 bool arx_bth_goes_on(const struct arx_headers *last, const void *from);
 int arx_headers_write(const struct arx_headers *h, void *to);
 int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len);

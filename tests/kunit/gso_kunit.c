@@ -11,9 +11,12 @@
 #define OUTER		(ETH_HLEN + 40 + 8)	/* MAC, the longer IP, UDP */
 #define SPAN		8192
 
+static u32 computed;	/* ICRCs that were not there before */
+
 /* tx.c */
 void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
 {
+	computed += n;
 }
 
 /**
@@ -281,9 +284,11 @@ static void segment(struct kunit *test, const u32 *len, bool ipv4,
 		clone = skb_clone(skb, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, clone);
 	}
+	computed = 0;
 	segs = arx_gso_segment(skb, NETIF_F_SG, ipv4 ? sizeof(struct iphdr) :
 						       sizeof(struct ipv6hdr));
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
+	KUNIT_EXPECT_EQ(test, computed, PACKETS);
 	consume_skb(skb);	/* as the stack does with what it handed in */
 	for (seg = segs; seg; seg = seg->next)
 		expect_finished(test, seg, ipv4, id++);
@@ -303,6 +308,22 @@ static void gso__segment(struct kunit *test)
 		segment(test, test->param_value, i & 1, i & 2, i & 4);
 }
 
+/* What GRO has joined had its ICRCs, which were counted when they were made. */
+static void gso__segment_of_checked(struct kunit *test)
+{
+	struct packets *p = join(test, shapes[1], 100);
+	struct sk_buff *segs;
+
+	dress(p->skb, true, 0);
+	skb_shinfo(p->skb)->gso_type = ARX_GSO_TYPE;
+	computed = 0;
+	segs = arx_gso_segment(p->skb, NETIF_F_SG, sizeof(struct iphdr));
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
+	KUNIT_EXPECT_EQ(test, computed, 0);
+	consume_skb(p->skb);
+	kfree_skb_list(segs);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(gso__split, shape_gen_params),
 	KUNIT_CASE_PARAM(gso__split_of_a_clone, shape_gen_params),
@@ -310,6 +331,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(gso__split_of_checked),
 	KUNIT_CASE(gso__lengths_that_cannot_be),
 	KUNIT_CASE_PARAM(gso__segment, shape_gen_params),
+	KUNIT_CASE(gso__segment_of_checked),
 	{}
 };
 

@@ -403,6 +403,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 				       netdev_features_t features, int ip_len)
 {
 	int outer = skb_tnl_header_len(head);
+	bool checked = arx_gso_is_checked(head);
 	struct sk_buff *last = head;
 	struct sk_buff *rest;
 	struct sk_buff *skb;
@@ -425,7 +426,9 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 		last = skb;
 	}
 	arx_gso_finish(head, ip_len, 0);
-	arx_tx_icrc_computed(head, n + 1);
+	/* From a veth GRO's packets may have an owner, who counted already. */
+	if (!checked)
+		arx_tx_icrc_computed(head, n + 1);
 
 	head->next = rest;
 	head->prev = last;	/* as validate_xmit_skb_list() expects it */

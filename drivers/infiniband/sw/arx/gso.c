@@ -78,9 +78,7 @@ bool arx_gso_may_leave(struct net_device *netdev)
 	struct netdev_nested_priv priv = {};
 
 	return !arx_gso_meets_xdp(netdev, &priv) &&
-	       (list_empty(&netdev->adj_list.lower) ||
-		!netdev_walk_all_lower_dev_rcu(netdev, arx_gso_meets_xdp,
-					       &priv));
+	       !netdev_walk_all_lower_dev_rcu(netdev, arx_gso_meets_xdp, &priv);
 }
 
 /**

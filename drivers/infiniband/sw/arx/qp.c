@@ -706,8 +706,8 @@ int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * Order: the reset state makes every stage stop of itself; out of the table,
  * nobody new finds it; a grace period later nobody who found it before is
  * still inside; then what could start it again is ended: timers, the socket's
- * wake-up, and last the work that these may have queued. Either work may queue
- * the other, for what the responder still owes, so they are not only cancelled.
+ * wake-up, and last the work that these may have queued. A work may queue
+ * itself or the other, for what is still owed, so they are not only cancelled.
  *
  * Return: 0.
  */

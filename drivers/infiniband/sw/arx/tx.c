@@ -230,20 +230,19 @@ static bool arx_tx_keeps_order(struct net_device *netdev)
 static bool arx_tx_must_wait(struct arx_qp *qp, struct arx_tx_batch *batch,
 			     const struct arx_run *run)
 {
-	struct sock *sk = qp->tx_sock->sk;
-
 	if (likely(batch->cpu == smp_processor_id()))
 		return false;
-	if (sk_wmem_alloc_get(sk) && arx_tx_must_follow(qp, batch, run) &&
+	if (arx_tx_waits(qp) && arx_tx_must_follow(qp, batch, run) &&
 	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev)) {
 		WRITE_ONCE(qp->tx_behind, true);
 		smp_mb();	/* tx_behind, then the socket's fill once more */
-		if (sk_wmem_alloc_get(sk)) {
+		if (arx_tx_waits(qp)) {
 			arx_count(arx_qp_dev(qp), TX_BEHIND);
 			return true;
 		}
+		/* It stays set: one wake-up too many, but none too few. */
 	}
-	if (!sk_wmem_alloc_get(sk))
+	if (!arx_tx_waits(qp))
 		batch->data = false;
 	batch->cpu = smp_processor_id();
 	return false;

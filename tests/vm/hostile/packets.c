@@ -259,9 +259,13 @@ static uint8_t opcode_for(const struct victim *v)
 /* What may follow in a message of several packets: the next of its kind, often the last. */
 static uint8_t next_opcode(uint8_t opcode)
 {
+	uint8_t step = below(4) ? 1 : 2;	/* middle, last */
+
 	switch (opcode & 0x1f) {
-	case 0x00: case 0x01: case 0x06: case 0x07:
-		return (opcode & 0xe6) | (below(4) ? 1 : 2);
+	case 0x00: case 0x01:	/* SEND */
+		return (opcode & 0xe0) + step;
+	case 0x06: case 0x07:	/* WRITE */
+		return (opcode & 0xe0) + 6 + step;
 	default:
 		return opcode;
 	}
@@ -270,15 +274,14 @@ static uint8_t next_opcode(uint8_t opcode)
 /* A packet that seems to follow the last one, which GRO may join to it. */
 static void follow_packet(struct packet *p)
 {
-	static const uint8_t first = 1 << 0 | 1 << 6;
 	uint32_t psn = (p->bytes[9] << 16 | p->bytes[10] << 8 | p->bytes[11]) + 1;
 	uint8_t opcode = p->bytes[0];
-	size_t headers = opcode % 32 == 6 ? 16 : 0;	/* a RETH, which no other packet of the message has */
+	size_t reth = (opcode & 0x1f) == 6 ? 16 : 0;	/* only a message's first packet has it */
 
 	p->len -= 4;	/* the ICRC */
-	if ((opcode & 0x1f) < 8 && first >> (opcode & 0x1f) & 1 && p->len >= 12 + headers) {
-		memmove(p->bytes + 12, p->bytes + 12 + headers, p->len - 12 - headers);
-		p->len -= headers;
+	if (p->len >= 12 + reth) {
+		memmove(p->bytes + 12, p->bytes + 12 + reth, p->len - 12 - reth);
+		p->len -= reth;
 	}
 	p->bytes[0] = next_opcode(opcode);
 	p->bytes[9] = psn >> 16;

@@ -426,29 +426,48 @@ static void qp__error_with_malformed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, s->qp->resp.dead);
 }
 
-/* Of an SRQ only what the QP has taken comes back; then it says so, once. */
-static void qp__error_with_srq(struct kunit *test)
+/* An SRQ, which the QPs of @p are made with from now on. */
+static struct arx_srq *make_srq(struct kunit *test, struct pair *p,
+				struct arx_pd *pd)
 {
 	struct ib_srq_init_attr init = {
 		.attr = { .max_wr = DEPTH, .max_sge = 1 },
 	};
 	struct arx_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
-	struct pair *p = test->priv;
-	struct side *s = &p->side[1];
-	struct ib_sge sge = { .length = 4096, .lkey = p->dma->lkey };
-	struct ib_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
-	const struct ib_recv_wr *bad;
-	struct arx_run run;
 
 	KUNIT_ASSERT_NOT_NULL(test, srq);
 	srq->ib.device = &p->dev.ib;
-	srq->ib.pd = &p->pd.ib;
+	srq->ib.pd = &pd->ib;
 	KUNIT_ASSERT_EQ(test, arx_create_srq(&srq->ib, &init, NULL), 0);
-	sge.addr = (uintptr_t)s->buf;
-	for (wr.wr_id = 5; wr.wr_id < 7; wr.wr_id++)
-		KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr,
-							   &bad));
 	p->srq = &srq->ib;
+	return srq;
+}
+
+/* A receive into the second side's memory. */
+static void srq_recv(struct kunit *test, struct arx_srq *srq, struct pair *p,
+		     u64 id, u32 lkey, u32 len)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)p->side[1].buf,
+		.length = len,
+		.lkey = lkey,
+	};
+	struct ib_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	const struct ib_recv_wr *bad;
+
+	KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
+}
+
+/* Of an SRQ only what the QP has taken comes back; then it says so, once. */
+static void qp__error_with_srq(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_srq *srq = make_srq(test, p, &p->pd);
+	struct side *s = &p->side[1];
+	struct arx_run run;
+
+	srq_recv(test, srq, p, 5, p->dma->lkey, 4096);
+	srq_recv(test, srq, p, 6, p->dma->lkey, 4096);
 	pair_make_qp(test, p, 1, IB_QPT_RC);
 	p->attr.dest_qp_num = ABSENT_QPN;
 	pair_bring(test, p, 1, IB_QPS_RTR);
@@ -474,26 +493,13 @@ static void qp__error_with_srq(struct kunit *test)
 /* UC: a SEND that is too long uses up what an SRQ gave for it, a WRITE does not. */
 static void qp__uc_with_srq(struct kunit *test)
 {
-	struct ib_srq_init_attr init = {
-		.attr = { .max_wr = DEPTH, .max_sge = 1 },
-	};
-	struct arx_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
 	struct pair *p = test->priv;
+	struct arx_srq *srq = make_srq(test, p, &p->pd);
 	struct side *s = &p->side[1];
-	struct ib_sge sge = { .length = 100, .lkey = p->dma->lkey };
-	struct ib_recv_wr wr = { .sg_list = &sge, .num_sge = 1 };
-	const struct ib_recv_wr *bad;
 	struct arx_run run;
 
-	KUNIT_ASSERT_NOT_NULL(test, srq);
-	srq->ib.device = &p->dev.ib;
-	srq->ib.pd = &p->pd.ib;
-	KUNIT_ASSERT_EQ(test, arx_create_srq(&srq->ib, &init, NULL), 0);
-	sge.addr = (uintptr_t)s->buf;
-	for (wr.wr_id = 5; wr.wr_id < 7; wr.wr_id++)
-		KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr,
-							   &bad));
-	p->srq = &srq->ib;
+	srq_recv(test, srq, p, 5, p->dma->lkey, 100);
+	srq_recv(test, srq, p, 6, p->dma->lkey, 100);
 	pair_connect(test, p, IB_QPT_UC);
 
 	run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST | ARX_LAST | ARX_IMM, PSN,
@@ -521,38 +527,26 @@ static void qp__uc_with_srq(struct kunit *test)
 /* 10.2.9.2: an SRQ has a PD of its own, and its receives are checked by that. */
 static void qp__srq_of_another_pd(struct kunit *test)
 {
-	struct ib_srq_init_attr init = {
-		.attr = { .max_wr = DEPTH, .max_sge = 1 },
-	};
-	struct arx_srq *srq = kunit_kzalloc(test, sizeof(*srq), GFP_KERNEL);
 	struct arx_pd *pd = kunit_kzalloc(test, sizeof(*pd), GFP_KERNEL);
 	struct pair *p = test->priv;
 	struct side *s = &p->side[1];
-	const struct ib_recv_wr *bad;
-	struct ib_sge sge = { .addr = (uintptr_t)s->buf, .length = 100 };
-	struct ib_recv_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 };
+	struct arx_srq *srq;
 	struct ib_mr *dma;
 
-	KUNIT_ASSERT_NOT_NULL(test, srq);
 	KUNIT_ASSERT_NOT_NULL(test, pd);
 	pd->ib.device = &p->dev.ib;
 	dma = arx_get_dma_mr(&pd->ib, IB_ACCESS_LOCAL_WRITE);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, dma);
-	srq->ib.device = &p->dev.ib;
-	srq->ib.pd = &pd->ib;
-	KUNIT_ASSERT_EQ(test, arx_create_srq(&srq->ib, &init, NULL), 0);
-	p->srq = &srq->ib;
+	srq = make_srq(test, p, pd);
 	pair_connect(test, p, IB_QPT_RC);
 
-	sge.lkey = dma->lkey;
-	KUNIT_EXPECT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
+	srq_recv(test, srq, p, 1, dma->lkey, 100);
 	pair_send(p, 0, IB_WR_SEND, 2, IB_SEND_SIGNALED, 0, 8);
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
 	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
 
 	/* That of the QP has no say. */
-	sge.lkey = p->dma->lkey;
-	KUNIT_EXPECT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
+	srq_recv(test, srq, p, 1, p->dma->lkey, 100);
 	pair_send(p, 0, IB_WR_SEND, 3, IB_SEND_SIGNALED, 0, 8);
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_LOC_PROT_ERR);
 	EXPECT_WC(test, &p->side[0].scq, 3, IB_WC_REM_OP_ERR);

@@ -130,16 +130,12 @@ check ipsec-v6 90 ipsec transport $ip61 $ip62
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "ipsec-v6-rc: gid=v6 op=mix size=300,65537 count=8 both=1 $patient" || (( ++failures ))
 check ipsec-v6-sealed 60 sealed
 
-hosts --driver none --mtu 9000
-check vxlan 90 vxlan
-h1 ping -q -c 1 $ip2 >/dev/null
-carries vxlan
-check vxlan-sealed 60 sealed
-check vxlan-icrc 60 right
-
-hosts --driver none --mtu 9000
-check wireguard 90 wireguard
-h1 ping -q -c 1 $ip2 >/dev/null
-carries wireguard
-check wireguard-tunnelled 60 tunnelled
-check wireguard-icrc 60 right
+for tunnel in vxlan:sealed wireguard:tunnelled; do
+	name=${tunnel%:*}
+	hosts --driver none --mtu 9000
+	check "$name" 90 "$name"
+	h1 ping -q -c 1 $ip2 >/dev/null
+	carries "$name"
+	check "$name-${tunnel#*:}" 60 "${tunnel#*:}"
+	check "$name-icrc" 60 right
+done

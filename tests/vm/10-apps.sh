@@ -64,7 +64,7 @@ multicast() {
 	wait $!
 }
 
-joined() { h1 rdma resource show qp type UD | grep -q 'state RTS.*mckey'; }
+joined() { h1 rdma resource show qp type UD | finds 'state RTS.*mckey'; }
 
 # The options of perftest that a tool has, each a case: what differs is events, sizes, directions, QPs and their types. (Five
 # thousand messages of every size up to 8 MiB would take a software CPU half an hour for all tools.)

@@ -74,7 +74,7 @@ gids_are() {
 	[[ $want == "$have" ]] || { printf 'GIDs:\n%s\nnot:\n%s\n' "$have" "$want"; return 1; }
 }
 becomes() { until_true 15 "$@" || { "$@"; return 1; }; }
-gone() { ! on "$1" rdma link show "$2/1" 2>/dev/null | grep -q .; }
+gone() { ! on "$1" rdma link show "$2/1" 2>/dev/null | finds .; }
 
 # ---- traffic ----
 
@@ -95,7 +95,7 @@ carries() {
 }
 traffic_works() { verify -f 4 -a "h1:${1:-${driver}1}" -b "h2:${2:-${driver}2}" "again: op=mix size=20000 count=${3:-12} ${4-}"; }
 
-joined() { on h1 rdma resource show qp type UD | grep -q 'state RTS.*mckey'; }
+joined() { on h1 rdma resource show qp type UD | finds 'state RTS.*mckey'; }
 multicast() {
 	on h1 mckey "$1" "$2" -b "$3" -C 5 &
 	until_true 20 joined
@@ -370,7 +370,7 @@ namespace_ends() {
 	ip netns del h3
 	becomes links_are_gone "${driver}3"
 }
-links_are_gone() { ! ls /sys/class/infiniband | grep -q "$1" && gone h1 "$1"; }
+links_are_gone() { ! ls /sys/class/infiniband | finds "$1" && gone h1 "$1"; }
 hosts --mtu 9000
 check netns-moved 60 moved
 check netns-moved-back 60 moved_back
@@ -473,8 +473,8 @@ check netdev-removed 30 netdev_removed
 
 # All namespaces see all devices.
 shared() {
-	rdma link show | grep -q "${driver}1/1"
-	h2 rdma link show | grep -q "${driver}1/1"
+	rdma link show | finds "${driver}1/1"
+	h2 rdma link show | finds "${driver}1/1"
 	traffic_works
 	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" 'shared: gid=v4,v6,ll op=mix size=20000 count=12' 'shared-ud: qp=ud op=send count=12 size=1000'
 	pair cm "rping -s -a $ip1 -C 3 -v" "rping -c -a $ip1 -C 3 -v"

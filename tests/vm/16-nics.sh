@@ -76,7 +76,7 @@ unbound() {
 	local address
 	address=$(h1 readlink -f /sys/class/net/nic0/device)
 	h1 sh -c 'echo "$1" >"/sys/bus/$2/drivers/$3/unbind"' sh "$(basename "$address")" "$1" "$2"
-	until_true 10 eval 'h1 rdma link show | not grep -q .'
+	until_true 10 eval 'h1 rdma link show | not finds .'
 }
 
 long="long: op=write,read size=1048576 count=12 both=1"

@@ -173,7 +173,7 @@ link_flaps() {
 	local pid=$!
 	# Both sides: without its address a side cannot connect.
 	until_true 20 under_way verify
-	until_true 20 eval 'h2 rdma resource show qp | grep -q "state RTS.*comm verify"'
+	until_true 20 eval 'h2 rdma resource show qp | finds "state RTS.*comm verify"'
 	nap 0.5
 	ip -n h2 link set eth0 down
 	h2 rdma link show "$dev2/1" | grep DOWN

@@ -47,7 +47,7 @@ tried() {
 }
 
 all_gone() {
-	h1 rdma resource show "$dev1" | grep -q 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
+	h1 rdma resource show "$dev1" | finds 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
 }
 
 # What arrives is joined by GRO, as from a card: packets come one by one, through NAPI.

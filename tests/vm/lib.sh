@@ -84,6 +84,9 @@ fail() {
 # not COMMAND...: it must fail. (`! COMMAND` does not end a function under set -e when COMMAND succeeds.)
 not() { ! "$@"; }
 
+# Is there such a line? As grep -q, but it reads them all: who writes them is not ended by SIGPIPE, which would be his failure.
+finds() { grep "$@" >/dev/null; }
+
 # until_true SECONDS COMMAND...
 until_true() {
 	local end=$((SECONDS + $1))

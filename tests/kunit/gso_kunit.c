@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* gso.c: packets of all lengths together, and each of them again. */
+/* gso.c and fold.c: packets of all lengths together, and each of them again. */
 
 #include <kunit/test.h>
 #include <linux/if_ether.h>
 #include <linux/prandom.h>
 
+#include "fold.c"
 #include "gso.c"
 
 #define PACKETS		6
@@ -47,24 +48,25 @@ static void shape_name(const u32 (*shape)[PACKETS], char *name)
 
 KUNIT_ARRAY_PARAM(shape, shapes, shape_name);
 
-/* A packet of our own, of which all but @linear bytes are in a page. */
+/* A packet of our own, of which all but @linear bytes are in pages. */
 static struct sk_buff *make_packet(struct kunit *test, const u8 *data, u32 len,
 				   u32 linear)
 {
-	struct sk_buff *skb = alloc_skb(OUTER + len, GFP_KERNEL);
-	struct page *page;
-	u32 paged;
+	struct sk_buff *skb;
 
+	linear = min(linear, len);
+	skb = alloc_skb(OUTER + linear, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	skb_reserve(skb, OUTER);
-	linear = min(linear, len);
 	skb_put_data(skb, data, linear);
-	paged = len - linear;
-	if (paged) {
-		page = alloc_pages(GFP_KERNEL | __GFP_COMP, 1);
+	while (skb->len < len) {
+		u32 n = min(len - skb->len, 3000);
+		struct page *page = alloc_page(GFP_KERNEL);
+
 		KUNIT_ASSERT_NOT_NULL(test, page);
-		memcpy(page_address(page), data + linear, paged);
-		skb_add_rx_frag(skb, 0, page, 0, paged, 2 * PAGE_SIZE);
+		memcpy(page_address(page) + 96, data + skb->len, n);
+		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, 96, n,
+				PAGE_SIZE);
 	}
 	return skb;
 }
@@ -268,9 +270,9 @@ static void expect_finished(struct kunit *test, struct sk_buff *skb,
 	KUNIT_EXPECT_EQ(test, (__force u32)icrc, (__force u32)arx_icrc(skb));
 }
 
-static void segment(struct kunit *test, const u32 *len, bool ipv4,
-		    bool copied, bool cloned)
+static void segment(struct kunit *test, const u32 *len, u32 how)
 {
+	bool ipv4 = how & 1;
 	struct packets *p = join(test, len, 100);
 	struct sk_buff *skb = p->skb;
 	struct sk_buff *clone = NULL;
@@ -278,15 +280,16 @@ static void segment(struct kunit *test, const u32 *len, bool ipv4,
 	u16 id = 0xfffe;	/* it wraps, as the PSN does */
 
 	dress(skb, ipv4, id);
-	if (copied)
+	if (how & 2)
 		KUNIT_ASSERT_EQ(test, skb_linearize(skb), 0);
-	if (cloned) {
+	if (how & 4) {
 		clone = skb_clone(skb, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, clone);
 	}
 	computed = 0;
-	segs = arx_gso_segment(skb, NETIF_F_SG, ipv4 ? sizeof(struct iphdr) :
-						       sizeof(struct ipv6hdr));
+	segs = arx_gso_segment(skb, how & 8 ? NETIF_F_SG : 0,
+			       ipv4 ? sizeof(struct iphdr) :
+				      sizeof(struct ipv6hdr));
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
 	KUNIT_EXPECT_EQ(test, computed, PACKETS);
 	consume_skb(skb);	/* as the stack does with what it handed in */
@@ -302,10 +305,10 @@ static void segment(struct kunit *test, const u32 *len, bool ipv4,
 
 static void gso__segment(struct kunit *test)
 {
-	int i;
+	u32 how;
 
-	for (i = 0; i < 8; i++)
-		segment(test, test->param_value, i & 1, i & 2, i & 4);
+	for (how = 0; how < 16; how++)
+		segment(test, test->param_value, how);
 }
 
 /* What GRO has joined had its ICRCs, which were counted when they were made. */
@@ -324,6 +327,188 @@ static void gso__segment_of_checked(struct kunit *test)
 	kfree_skb_list(segs);
 }
 
+/**
+ * struct folded - a run that is one packet
+ * @h: its headers; the PSN wraps in it
+ * @len: bytes of payload
+ * @mtu: path MTU
+ */
+struct folded {
+	struct arx_headers h;
+	u32 len;
+	u32 mtu;
+};
+
+#define FOLDED_PSN	0xfffffe
+
+static const struct folded folded[] = {
+	{ { .op = ARX_OP_WRITE, .va = 0x1122334455667788, .rkey = 0x99aabbcc,
+	    .dma_len = 5123, .ex = 0xdeadbeef, .pad = 1,
+	    .flags = ARX_FIRST | ARX_LAST | ARX_IMM | ARX_SOLICITED |
+		     ARX_ACK_REQ },
+	  5123, 1024 },
+	{ { .op = ARX_OP_SEND, .flags = ARX_FIRST, .service = ARX_SERVICE_UC },
+	  8192, 4096 },
+	{ { .op = ARX_OP_SEND, .flags = ARX_LAST | ARX_INV, .ex = 0x12345678 },
+	  512, 256 },
+	{ { .op = ARX_OP_WRITE, }, 6144, 2048 },
+	{ { .op = ARX_OP_READ_RESPONSE, .flags = ARX_FIRST | ARX_LAST,
+	    .syndrome = 0x1f, .msn = 0xfedcba, .pad = 2 }, 8190, 512 },
+	{ { .op = ARX_OP_READ_RESPONSE, }, 7680, 256 },
+};
+
+static void folded_name(const struct folded *f, char *name)
+{
+	snprintf(name, KUNIT_PARAM_DESC_SIZE, "op %u, flags %02x, %u of %u",
+		 f->h.op, f->h.flags, f->len, f->mtu);
+}
+
+KUNIT_ARRAY_PARAM(folded, folded, folded_name);
+
+static struct sk_buff *make_folded(struct kunit *test, const struct folded *f,
+				   u32 psn, const u8 *payload, u32 linear)
+{
+	struct arx_headers h = f->h;
+	u8 *bytes = kunit_kzalloc(test, 2 * SPAN, GFP_KERNEL);
+	u32 n;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	h.psn = psn;
+	h.pkey = ARX_PKEY;
+	n = arx_headers_write(&h, bytes);
+	memcpy(bytes + n, payload, f->len);
+	n += f->len + h.pad + ARX_ICRC_LEN;
+	arx_gso_write_len(bytes + n - ARX_ICRC_LEN, n);
+	return make_packet(test, bytes, n, linear);
+}
+
+/* Is @skb packet @i of @n of the run, but for its ICRC? */
+static void expect_part(struct kunit *test, const struct folded *f, u32 i,
+			u32 n, u32 psn, const u8 *payload,
+			const struct sk_buff *skb)
+{
+	u8 *bytes = kunit_kzalloc(test, SPAN, GFP_KERNEL);
+	u32 len = i + 1 < n ? f->mtu : f->len - i * f->mtu;
+	u8 flags = f->h.flags & (i ? ~ARX_FIRST : ~0) &
+		   (i + 1 < n ? ARX_FIRST : ~0);
+	struct arx_headers h;
+	int headers;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	KUNIT_ASSERT_EQ(test, 0, skb_copy_bits(skb, 0, bytes, skb->len));
+	headers = arx_headers_read(&h, bytes, skb->len);
+	KUNIT_ASSERT_GT(test, headers, 0);
+	KUNIT_ASSERT_EQ(test, skb->len, headers + len + h.pad + ARX_ICRC_LEN);
+	KUNIT_EXPECT_MEMEQ(test, bytes + headers, payload + i * f->mtu, len);
+	KUNIT_EXPECT_EQ(test, h.op, f->h.op);
+	KUNIT_EXPECT_EQ(test, h.service, f->h.service);
+	KUNIT_EXPECT_EQ(test, h.flags, flags);
+	KUNIT_EXPECT_EQ(test, h.psn, arx_psn_add(psn, i));
+	KUNIT_EXPECT_EQ(test, h.pad, i + 1 < n ? 0 : f->h.pad);
+	if (flags & ARX_FIRST && f->h.op == ARX_OP_WRITE)
+		KUNIT_EXPECT_EQ(test, h.va, f->h.va);
+	if (flags & (ARX_IMM | ARX_INV))
+		KUNIT_EXPECT_EQ(test, h.ex, f->h.ex);
+	if (flags & (ARX_FIRST | ARX_LAST))
+		KUNIT_EXPECT_EQ(test, h.msn, f->h.msn);
+}
+
+/* Two runs and a short packet between them, which leave for a wire. */
+static void unfold(struct kunit *test, const struct folded *f, u32 how)
+{
+	static const u8 between[ARX_BTH_LEN + 8 + ARX_ICRC_LEN] = {
+		0x04, 0x40, 0xff, 0xff, [ARX_BTH_LEN + 8] = 24,
+	};
+	bool ipv4 = how & 1;
+	u32 linear = how & 2 ? f->mtu + 100 : arx_headers_len(&f->h);
+	u32 n = DIV_ROUND_UP(f->len, f->mtu);
+	u8 *payload = kunit_kzalloc(test, SPAN, GFP_KERNEL);
+	struct sk_buff *skb, *segs, *clone = NULL;
+	struct rnd_state rnd;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, payload);
+	prandom_seed_state(&rnd, 1);
+	prandom_bytes_state(&rnd, payload, SPAN);
+	arx_gso_proto = 253;
+	KUNIT_ASSERT_TRUE(test, arx_folds(f->len, f->mtu));
+	skb = make_folded(test, f, FOLDED_PSN, payload, linear);
+	skb->next = make_packet(test, between, sizeof(between), ~0);
+	skb->next->next = make_folded(test, f, 7, payload, linear);
+	arx_gso_join(skb, 2 * n + 1, arx_folded_largest(&f->h, f->mtu));
+
+	dress(skb, ipv4, 0xfffe);
+	if (how & 4)
+		KUNIT_ASSERT_EQ(test, skb_linearize(skb), 0);
+	if (how & 8) {
+		clone = skb_clone(skb, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, clone);
+	}
+	computed = 0;
+	segs = arx_gso_segment(skb, how & 16 ? NETIF_F_SG : 0,
+			       ipv4 ? sizeof(struct iphdr) :
+				      sizeof(struct ipv6hdr));
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
+	KUNIT_EXPECT_EQ(test, computed, 2 * n + 1);
+	consume_skb(skb);
+	for (i = 0, skb = segs; skb; i++, skb = skb->next) {
+		expect_finished(test, skb, ipv4, 0xfffe + i);
+		KUNIT_EXPECT_LE(test, skb->len,
+				arx_folded_largest(&f->h, f->mtu));
+		if (!skb->next)
+			KUNIT_EXPECT_PTR_EQ(test, segs->prev, skb);
+		if (i < n)
+			expect_part(test, f, i, n, FOLDED_PSN, payload, skb);
+		else if (i > n)
+			expect_part(test, f, i - n - 1, n, 7, payload, skb);
+		else
+			KUNIT_EXPECT_EQ(test, skb->len, sizeof(between));
+	}
+	KUNIT_EXPECT_EQ(test, i, 2 * n + 1);
+	kfree_skb_list(segs);
+	if (!clone)
+		return;
+
+	/* What a tap holds is as it was. */
+	segs = arx_gso_split(clone);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
+	KUNIT_EXPECT_EQ(test, clone->len, arx_headers_len(&f->h) + f->len +
+					  f->h.pad + ARX_ICRC_LEN);
+	kfree_skb_list(segs);
+	kfree_skb(clone);
+}
+
+static void gso__unfold(struct kunit *test)
+{
+	u32 how;
+
+	for (how = 0; how < 32; how++)
+		unfold(test, test->param_value, how);
+}
+
+/* What is folded is longer than any packet, and tells of its path MTU. */
+static void gso__folded_stands_out(struct kunit *test)
+{
+	struct arx_headers h = {
+		.op = ARX_OP_WRITE,
+		.flags = ARX_FIRST | ARX_LAST | ARX_IMM,
+	};
+	u32 mtu, len;
+
+	for (mtu = 256; mtu <= 4096; mtu *= 2) {
+		u32 most = arx_headers_len(&h) + mtu + ARX_ICRC_LEN;
+
+		KUNIT_EXPECT_FALSE(test, arx_is_folded(most, most));
+		KUNIT_EXPECT_EQ(test, arx_folded_mtu(most), mtu);
+		KUNIT_EXPECT_FALSE(test, arx_folds(mtu, mtu));
+		for (len = mtu; !arx_folds(len, mtu); len++)
+			;
+		KUNIT_EXPECT_LT(test, len, 2 * mtu);
+		KUNIT_EXPECT_TRUE(test, arx_is_folded(ARX_BTH_LEN + len +
+							  ARX_ICRC_LEN, most));
+	}
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(gso__split, shape_gen_params),
 	KUNIT_CASE_PARAM(gso__split_of_a_clone, shape_gen_params),
@@ -332,6 +517,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(gso__lengths_that_cannot_be),
 	KUNIT_CASE_PARAM(gso__segment, shape_gen_params),
 	KUNIT_CASE(gso__segment_of_checked),
+	KUNIT_CASE_PARAM(gso__unfold, folded_gen_params),
+	KUNIT_CASE(gso__folded_stands_out),
 	{}
 };
 

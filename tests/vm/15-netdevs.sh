@@ -456,6 +456,18 @@ renamed() {
 	traffic_works renamed1
 	h1 rdma dev set renamed1 name "${driver}1"
 }
+# A run is one packet until somebody must have packets: 15 of 4096 bytes behind one BTH, in front of one ICRC
+one_piece() {
+	local dump="$scratch/one-piece.pcap" tcpdump
+	ip netns exec h2 tcpdump -q -s 128 -i eth0 --immediate-mode -U -w "$dump" udp port 4791 2>/dev/null &
+	tcpdump=$!
+	until_true 20 test -s "$dump"
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" "one-piece: op=write,read size=1000000 count=4"
+	kill $tcpdump
+	wait $tcpdump || true
+	finds . <(tcpdump -r "$dump" "udp[4:2] = $((8 + 12 + 15 * 4096 + 4))" 2>/dev/null) ||
+		{ tcpdump -v -r "$dump" 2>/dev/null | tail -n 20; return 1; }
+}
 # The netdev is gone, its peer and both devices with it.
 netdev_removed() {
 	ip -n h1 link del other0
@@ -467,6 +479,7 @@ check mtu 60 mtus
 check addresses 60 follow_addresses
 check mac-address 60 mac
 check renamed 60 renamed
+[[ $driver != arx ]] || check one-piece 40 one_piece
 check netdev-removed 30 netdev_removed
 
 # ---- a namespace for all ----

@@ -10,6 +10,9 @@
  * that fills in the ICRCs. What arrives at our own socket still joined has not
  * left this machine, and nobody but this file could have made it.
  *
+ * The packets of one message are folded: one packet with the headers of the run
+ * and all its payload stands for them, and is unfolded only if it must leave.
+ *
  * On the way the stack may clone the whole or make it linear. To find the
  * packets in a linear buffer, too, each has its length where its ICRC will be,
  * and they are taken off the end one by one. Packets that came from a wire have
@@ -27,6 +30,7 @@
 #include <net/protocol.h>
 #include <net/sock.h>
 
+#include "fold.h"
 #include "gso.h"
 #include "tx.h"
 #include "wire.h"
@@ -84,9 +88,9 @@ bool arx_gso_may_leave(struct net_device *netdev)
 /**
  * arx_gso_join - make packets travel as one
  * @first: first packet, from the BTH on; the others follow by ->next; each ends
- *	with what arx_gso_write_len() writes
- * @n: number of packets
- * @size: bytes from BTH to ICRC of the largest
+ *	with what arx_gso_write_len() writes, and may be folded
+ * @n: number of packets, unfolded
+ * @size: bytes from BTH to ICRC of the largest, unfolded
  *
  * Context: any.
  */
@@ -223,6 +227,8 @@ static int arx_gso_last_len(struct sk_buff *skb, int end, int n)
 	int first;
 
 	if (arx_gso_is_checked(skb)) {
+		if (n == 1)
+			return end;
 		first = arx_gso_first_len(skb);
 		return first < 0 ? first :
 		       end - first - (n - 2) * skb_shinfo(skb)->gso_size;
@@ -239,11 +245,13 @@ static struct sk_buff *arx_gso_split_linear(struct sk_buff *skb)
 	int end = skb->len;
 	int n;
 
-	for (n = skb_shinfo(skb)->gso_segs; n > 1; n--) {
+	for (n = skb_shinfo(skb)->gso_segs; ; n--) {
 		int len = arx_gso_last_len(skb, end, n);
 		struct sk_buff *one;
 
-		if (len < ARX_BTH_LEN + ARX_ICRC_LEN || len >= end)
+		if (len == end)
+			break;
+		if (len < ARX_BTH_LEN + ARX_ICRC_LEN || len > end)
 			goto fail;
 		end -= len;
 		one = arx_gso_copy(skb, end, len);
@@ -299,6 +307,8 @@ static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
 /**
  * arx_gso_split - let joined packets apart
  * @skb: from the first packet's BTH on; becomes the first packet
+ *
+ * What is folded stays so.
  *
  * Context: any.
  * Return: the other packets, linked by ->next; NULL if there are none; an
@@ -380,6 +390,16 @@ static int arx_gso_dress(struct sk_buff *skb, struct sk_buff *head, int outer,
 	return 0;
 }
 
+/* The same for @head, which nobody else holds yet. A pskb_copy() shows nothing. */
+static int arx_gso_redress(struct sk_buff *head, netdev_features_t features)
+{
+	int err = arx_gso_own_trailer(head);
+
+	if (!err && skb_needs_linearize(head, features))
+		err = __skb_linearize(head);
+	return err;
+}
+
 /* Is the outer IP header as we made it? */
 static bool arx_gso_ip_fits(const struct sk_buff *skb, int outer, int ip_len)
 {
@@ -401,10 +421,13 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 				       netdev_features_t features, int ip_len)
 {
 	int outer = skb_tnl_header_len(head);
+	u32 size = skb_shinfo(head)->gso_size;
 	bool checked = arx_gso_is_checked(head);
-	struct sk_buff *last = head;
+	struct sk_buff *last = NULL;
+	struct sk_buff *list = head;
 	struct sk_buff *rest;
 	struct sk_buff *skb;
+	bool folded;
 	int n = 0;
 
 	if (!arx_gso_fits(head) || !arx_gso_ip_fits(head, outer, ip_len))
@@ -413,27 +436,32 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	rest = arx_gso_split(head);
 	if (IS_ERR(rest))
 		return rest;
-	/* A copy of the head, by pskb_copy(), has its fragments and shows nothing. */
-	if (arx_gso_own_trailer(head) ||
-	    (skb_needs_linearize(head, features) && __skb_linearize(head)))
+	folded = !checked && arx_is_folded(head->len, size);
+	if (!folded && arx_gso_redress(head, features)) {
+		kfree_skb_list(rest);
+		return ERR_PTR(-ENOMEM);
+	}
+	skb_get(head);		/* the caller frees what it handed in */
+	head->next = rest;
+	if (!checked && arx_unfold(&list, size, features))
 		goto fail;
-	for (skb = rest; skb; skb = skb->next) {
-		if (arx_gso_dress(skb, head, outer, features))
+
+	for (skb = list; skb; skb = skb->next) {
+		if (skb != head && arx_gso_dress(skb, head, outer, features))
 			goto fail;
-		arx_gso_finish(skb, ip_len, ++n);
+		arx_gso_finish(skb, ip_len, n++);
 		last = skb;
 	}
-	arx_gso_finish(head, ip_len, 0);
 	/* From a veth GRO's packets may have an owner, who counted already. */
 	if (!checked)
-		arx_tx_icrc_computed(head, n + 1);
+		arx_tx_icrc_computed(head, n);
 
-	head->next = rest;
-	head->prev = last;	/* as validate_xmit_skb_list() expects it */
-	return skb_get(head);	/* the caller frees what it handed in */
+	list->prev = last;	/* as validate_xmit_skb_list() expects it */
+	return list;
 
 fail:
-	kfree_skb_list(rest);
+	kfree_skb_list(list);
+	skb_mark_not_on_list(head);
 	return ERR_PTR(-ENOMEM);
 }
 

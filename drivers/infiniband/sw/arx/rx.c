@@ -11,6 +11,7 @@
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 
+#include "fold.h"
 #include "gso.h"
 #include "mcast.h"
 #include "net.h"
@@ -24,11 +25,13 @@
  * @dev: counts what belongs to no QP, or NULL
  * @joined: it came as one: GRO has checked the ICRCs, or there are none
  * @avoided: there are none
+ * @size: gso_size of these
  * @saddr: source address, v4-mapped
  * @daddr: destination address, v4-mapped
  * @first: packets of the run being gathered, linked by ->next; NULL: none
  * @last: the last of them
  * @last_len: bytes of its payload
+ * @first_len: bytes of the payload of @first, which all but the last have
  * @last_h: its headers
  * @qp: whose run it is
  * @run: it; headers of @first
@@ -40,11 +43,13 @@ struct arx_rx {
 	struct arx_dev *dev;
 	bool joined;
 	bool avoided;
+	u32 size;
 	struct in6_addr saddr;
 	struct in6_addr daddr;
 	struct sk_buff *first;
 	struct sk_buff *last;
 	u32 last_len;
+	u32 first_len;
 	struct arx_headers last_h;
 	struct arx_qp *qp;
 	struct arx_run run;
@@ -80,17 +85,19 @@ static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 	return 0;
 }
 
-static void arx_rx_count_icrc(const struct arx_rx *rx)
+static void arx_rx_count_icrcs(const struct arx_rx *rx, u32 n)
 {
-	arx_rx_count(rx, rx->avoided ? ARX_CNT_ICRC_AVOIDED :
-				       ARX_CNT_ICRC_COMPUTED);
+	if (rx->dev)
+		this_cpu_add(rx->dev->stats->c[rx->avoided ?
+					       ARX_CNT_ICRC_AVOIDED :
+					       ARX_CNT_ICRC_COMPUTED], n);
 }
 
 static bool arx_rx_icrc_fits(struct arx_rx *rx, struct sk_buff *skb)
 {
 	__le32 icrc;
 
-	arx_rx_count_icrc(rx);
+	arx_rx_count_icrcs(rx, 1);
 	if (rx->joined)
 		return true;
 	return !skb_copy_bits(skb, skb->len - sizeof(icrc), &icrc,
@@ -279,8 +286,7 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	if (!more)
 		arx_count(dev, RCVD_BATCHES);
 
-	arx_iter_skb(&run->payload, rx->first,
-		     run->npkts > 1 ? run->mtu : run->len);
+	arx_iter_skb(&run->payload, rx->first, rx->first_len);
 	if (run->h.service == ARX_SERVICE_UD)
 		arx_rx_read_grh(run, rx->first, grh);
 	if (arx_rx_is_response(&run->h)) {
@@ -316,10 +322,23 @@ static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 	struct arx_run *run = &rx->run;
 
 	rx->first = skb;
+	rx->first_len = len;
 	run->h = *h;
 	run->npkts = 1;
 	run->len = len;
 	run->mtu = READ_ONCE(rx->qp->mtu);
+}
+
+/*
+ * One packet that is a run already. If the sender's path MTU is another one,
+ * its payload does not fit so many packets of ours.
+ */
+static void arx_rx_begin_folded(struct arx_rx *rx)
+{
+	struct arx_run *run = &rx->run;
+
+	run->npkts = DIV_ROUND_UP(run->len, arx_folded_mtu(rx->size));
+	arx_rx_count_icrcs(rx, run->npkts - 1);
 }
 
 /* The end of a run speaks for it: 9.7.5.1.2 lets one answer cover many. */
@@ -381,7 +400,7 @@ static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 	    !arx_bth_goes_on(&rx->last_h, skb->data))
 		return false;
 
-	arx_rx_count_icrc(rx);
+	arx_rx_count_icrcs(rx, 1);
 	__skb_pull(skb, ARX_BTH_LEN);
 	rx->last->next = skb;
 	rx->last = skb;
@@ -394,6 +413,7 @@ static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 /* One packet, beginning with its BTH. */
 static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 {
+	bool folded = rx->avoided && arx_is_folded(skb->len, rx->size);
 	struct arx_headers h;
 	int len;
 
@@ -411,7 +431,7 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 		return;
 	}
 
-	if (arx_rx_continues(rx, &h)) {
+	if (!folded && arx_rx_continues(rx, &h)) {
 		arx_rx_append(rx, skb, len, &h);
 	} else {
 		struct arx_qp *qp = arx_rx_admit(rx, &h);
@@ -421,9 +441,11 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 			goto drop;
 		rx->qp = qp;
 		arx_rx_begin(rx, skb, len, &h);
+		if (folded)
+			arx_rx_begin_folded(rx);
 	}
 	rx->last = skb;
-	rx->last_len = len;
+	rx->last_len = folded ? 0 : len;	/* nothing is added to what is a run */
 	rx->last_h = h;
 	return;
 
@@ -437,6 +459,7 @@ static struct sk_buff *arx_rx_split(struct arx_rx *rx, struct sk_buff *skb)
 	if (arx_gso_is_ours(skb)) {
 		rx->joined = true;
 		rx->avoided = !arx_gso_is_checked(skb);
+		rx->size = skb_shinfo(skb)->gso_size;
 		return arx_gso_split(skb);
 	}
 	/* Others' offloads mean something else; a list is one IP packet's. */

@@ -22,6 +22,7 @@
 #include <net/sock.h>
 
 #include "compat.h"
+#include "fold.h"
 #include "gso.h"
 #include "net.h"
 #include "qp.h"
@@ -36,26 +37,19 @@
 /**
  * struct arx_tx - one run on its way
  * @run: its payload iterator moves on
- * @h: headers of the packet at hand, unless it follows @bth
- * @bth: of the packet before it, if both are in the middle of a message, or NULL
+ * @h: its headers, as packets have them
  * @headroom: bytes in front of the BTH
- * @linear: payload up to this size is copied
+ * @linear: packets with so much payload have it copied
  * @hold: refer to the payload's pages, if they can be held
  * @page: the last page found fit to be held
- * @trailers: memory for the trailers of all packets that are not linear, held;
- *	NULL: none yet
- * @trailer: the next of them
  */
 struct arx_tx {
 	struct arx_run *run;
 	struct arx_headers h;
-	const void *bth;
 	unsigned int headroom;
 	u32 linear;
 	bool hold;
 	struct page *page;
-	void *trailers;
-	void *trailer;
 };
 
 /* A packet less below: does a stage wait for that, or for this being enough? */
@@ -292,22 +286,6 @@ void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
 	arx_count_add(arx_qp_dev(qp), ICRC_AVOIDED, -(u64)n);
 }
 
-/* The headers of packet @i of @n, which carries @len bytes. */
-static void arx_tx_headers(struct arx_tx *tx, u32 i, u32 n, u32 len)
-{
-	const struct arx_headers *whole = &tx->run->h;
-	struct arx_headers *h = &tx->h;
-
-	h->psn = arx_psn_add(whole->psn, i);
-	h->pad = -len & 3;
-	h->flags = whole->flags;
-	if (i)
-		h->flags &= ~ARX_FIRST;
-	if (i + 1 < n)
-		h->flags &= ~(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED |
-			      ARX_ACK_REQ);
-}
-
 static int arx_tx_copy(struct arx_tx *tx, void *to, u32 len)
 {
 	struct arx_iter it;
@@ -358,8 +336,8 @@ static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 
 /*
  * Refer to the payload's pages. Each is held for itself: what is contiguous
- * need not be one folio. -EAGAIN: some cannot be held (slab), or there are too
- * many; the packet is as before, the iterator is not.
+ * need not be one folio. -E2BIG: there are too many, or some cannot be held
+ * (slab); the packet is as before, the iterator is not.
  */
 static int arx_tx_add_pages(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 {
@@ -376,10 +354,26 @@ static int arx_tx_add_pages(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 			u32 m = min_t(u32, n, PAGE_SIZE - offset_in_page(p));
 
 			if (!arx_tx_add_page(tx, skb, p, m))
-				return __pskb_trim(skb, headers) ?: -EAGAIN;
+				return __pskb_trim(skb, headers) ?: -E2BIG;
 			p += m;
 			n -= m;
 		}
+	}
+	return 0;
+}
+
+/* Copy the payload into fresh memory. */
+static int arx_tx_add_copy(struct arx_tx *tx, struct sk_buff *skb, u32 len)
+{
+	while (len) {
+		u32 n = min_t(u32, len, PAGE_SIZE);
+		void *p = arx_tx_add_piece(skb, n);
+
+		if (!p)
+			return -ENOMEM;
+		if (arx_tx_copy(tx, p, n))
+			return -EFAULT;
+		len -= n;
 	}
 	return 0;
 }
@@ -392,93 +386,49 @@ static void arx_tx_write_trailer(u8 *p, u32 pad, u32 len)
 	arx_gso_write_len(p, len);
 }
 
-/*
- * Append a trailer to a packet that is not linear. Those of a run lie together;
- * only its last packet has pad bytes.
- */
-static int arx_tx_add_trailer(struct arx_tx *tx, struct sk_buff *skb)
-{
-	u32 len = tx->h.pad + ARX_ICRC_LEN;
-	struct page *page;
-
-	if (!tx->trailers) {
-		tx->trailers = napi_alloc_frag((tx->run->npkts + 1) *
-					       ARX_ICRC_LEN);
-		tx->trailer = tx->trailers;
-	}
-	if (!tx->trailers)
-		return -ENOMEM;
-	page = virt_to_head_page(tx->trailer);
-	get_page(page);
-	skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page,
-			tx->trailer - page_address(page), len, len);
-	arx_tx_write_trailer(tx->trailer, tx->h.pad, skb->len);
-	tx->trailer += len;
-	return 0;
-}
-
 /* The payload of a packet that is not linear. */
 static int arx_tx_add_payload(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 {
 	struct arx_iter start = tx->run->payload;
+	int err = tx->hold ? arx_tx_add_pages(tx, skb, len) : -E2BIG;
+
+	if (err != -E2BIG || (tx->hold && len > tx->run->mtu))
+		return err;
+	tx->run->payload = start;
+	return arx_tx_add_copy(tx, skb, len);
+}
+
+/*
+ * A packet of @len bytes from the BTH on, with room for the ICRC at its end. It
+ * is folded if @len is more than the path MTU.
+ */
+static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx,
+					  const struct arx_headers *h, u32 len)
+{
+	u32 trailer = h->pad + ARX_ICRC_LEN;
+	u32 headers = arx_headers_len(h);
+	bool linear = len <= tx->linear && len <= tx->run->mtu;
+	struct sk_buff *skb;
 	void *p;
 	int err;
 
-	err = tx->hold ? arx_tx_add_pages(tx, skb, len) : -EAGAIN;
-	if (err == -EAGAIN) {
-		tx->run->payload = start;
-		p = arx_tx_add_piece(skb, len);
-		err = p ? arx_tx_copy(tx, p, len) : -ENOMEM;
-	}
-	return err;
-}
-
-/* An empty packet: made as a NIC's driver does, in a third of alloc_skb()'s time. */
-static struct sk_buff *arx_tx_alloc(u32 len)
-{
-	u32 size = SKB_DATA_ALIGN(len) +
-		   SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
-	struct sk_buff *skb;
-	void *data;
-
-	/* For a netdev that wants more headroom than a fragment has. */
-	if (size > PAGE_SIZE)
-		return alloc_skb(len, GFP_ATOMIC | __GFP_NOWARN);
-	data = napi_alloc_frag(size);
-	if (!data)
-		return NULL;
-	skb = napi_build_skb(data, size);
-	if (!skb)
-		skb_free_frag(data);
-	return skb;
-}
-
-/* A packet of @len bytes from the BTH on, with room for the ICRC at its end. */
-static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx, u32 len)
-{
-	u32 trailer = tx->h.pad + ARX_ICRC_LEN;
-	u32 headers = tx->bth ? ARX_BTH_LEN : arx_headers_len(&tx->h);
-	bool linear = len <= tx->linear;
-	struct sk_buff *skb;
-	int err;
-
-	skb = arx_tx_alloc(tx->headroom + headers + (linear ? len + trailer : 0));
+	skb = arx_packet_alloc(tx->headroom + headers + (linear ? len + trailer : 0));
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
 	skb_reserve(skb, tx->headroom);
-	if (tx->bth)
-		arx_bth_next(tx->bth, skb_put(skb, headers));
-	else
-		arx_headers_write(&tx->h, skb_put(skb, headers));
+	arx_headers_write(h, skb_put(skb, headers));
 
 	if (linear) {
 		err = arx_tx_copy(tx, skb_put(skb, len), len);
-		arx_tx_write_trailer(skb_put(skb, trailer), tx->h.pad,
-				     skb->len);
+		p = skb_put(skb, trailer);
 	} else {
-		err = arx_tx_add_payload(tx, skb, len) ?:
-		      arx_tx_add_trailer(tx, skb);
+		err = arx_tx_add_payload(tx, skb, len);
+		p = err ? NULL : arx_tx_add_piece(skb, trailer);
 	}
+	if (p)
+		arx_tx_write_trailer(p, h->pad, skb->len);
+	else if (!err)
+		err = -ENOMEM;
 	if (err) {
 		kfree_skb(skb);
 		return ERR_PTR(err);
@@ -486,50 +436,65 @@ static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx, u32 len)
 	return skb;
 }
 
-/* Packets of the run, behind those of @batch, until one cannot be made. */
-static int arx_tx_make_packets(struct arx_tx *tx, struct arx_tx_batch *batch)
+/* Packets of the run, @step in one, behind those of @batch, until one fails. */
+static int arx_tx_make_packets(struct arx_tx *tx, struct arx_tx_batch *batch,
+			       u32 step)
 {
 	struct arx_run *run = tx->run;
-	struct sk_buff *skb = NULL;
-	u32 n = run->npkts;
 	u32 i;
 
-	for (i = 0; i < n; i++) {
-		u32 len = min(run->mtu, run->len - i * run->mtu);
-		bool follows = i > 1 && i + 1 < n;
+	for (i = 0; i < run->npkts; i += step) {
+		u32 len = min(run->mtu * step, run->len - i * run->mtu);
+		struct sk_buff *skb;
+		struct arx_headers h;
 
-		tx->bth = follows ? skb->data : NULL;
-		if (!follows)
-			arx_tx_headers(tx, i, n, len);
-		skb = arx_tx_make_packet(tx, len);
+		arx_headers_part(&tx->h, i, i + step >= run->npkts, &h);
+		skb = arx_tx_make_packet(tx, &h, len);
 		if (IS_ERR(skb))
 			return PTR_ERR(skb);
 		*batch->end = skb;
 		batch->end = &skb->next;
-		batch->n++;
 		batch->len += skb->len;
-		batch->largest = max(batch->largest, skb->len);
+		batch->largest = max(batch->largest, step == 1 ? skb->len :
+				     arx_folded_largest(&h, run->mtu));
 	}
+	batch->n += run->npkts;
 	return 0;
 }
 
-/* All packets of the run, behind those of @batch; none if one cannot be made. */
-static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
+/* As arx_tx_make_packets(); nothing if one cannot be made. */
+static int arx_tx_try_packets(struct arx_tx *tx, struct arx_tx_batch *batch,
+			      u32 step)
 {
+	struct arx_iter start = tx->run->payload;
 	struct arx_tx_batch before = *batch;
-	int err;
+	int err = arx_tx_make_packets(tx, batch, step);
 
-	tx->h = tx->run->h;
-	tx->h.pkey = ARX_PKEY;
-	err = arx_tx_make_packets(tx, batch);
 	if (err) {
 		kfree_skb_list(*before.end);
 		*before.end = NULL;
 		*batch = before;
+		tx->run->payload = start;
 	}
-	/* Packets hold what they need of it. */
-	if (tx->trailers)
-		skb_free_frag(tx->trailers);
+	return err;
+}
+
+/*
+ * All packets of the run, behind those of @batch; none if one cannot be made.
+ * Payload that lies in too many places for one packet goes by several.
+ */
+static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
+{
+	const struct arx_run *run = tx->run;
+	int err = -E2BIG;
+
+	tx->h = run->h;
+	tx->h.pkey = ARX_PKEY;
+	tx->h.pad = -run->len & 3;
+	if (arx_folds(run->len, run->mtu))
+		err = arx_tx_try_packets(tx, batch, run->npkts);
+	if (err == -E2BIG)
+		err = arx_tx_try_packets(tx, batch, 1);
 	return err;
 }
 
@@ -627,9 +592,9 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 }
 
 static void arx_tx_send_packets(struct arx_qp *qp,
-				const struct arx_tx_batch *batch)
+				const struct arx_tx_batch *batch,
+				struct sk_buff *skb)
 {
-	struct sk_buff *skb = batch->first;
 	u32 psn = batch->psn;
 
 	while (skb) {
@@ -665,17 +630,23 @@ static bool arx_tx_joins(const struct arx_tx_batch *batch)
 static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 {
 	struct arx_dev *dev = arx_qp_dev(qp);
+	struct sk_buff *first = batch->first;
 
 	arx_count(dev, SENT_RUNS);
 	arx_count_add(dev, SENT_PKTS, batch->n);
 	if (arx_tx_joins(batch)) {
-		arx_gso_join(batch->first, batch->n, batch->largest);
+		arx_gso_join(first, batch->n, batch->largest);
 		arx_count_add(dev, ICRC_AVOIDED, batch->n);
 	} else {
+		if (arx_unfold(&first, batch->largest,
+			       dst_dev_rcu(batch->dst)->features)) {
+			kfree_skb_list(first);
+			return;
+		}
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
 	}
 	sk_tx_queue_set(qp->tx_sock->sk, arx_tx_queue(qp));
-	arx_tx_send_packets(qp, batch);
+	arx_tx_send_packets(qp, batch, first);
 }
 
 /**

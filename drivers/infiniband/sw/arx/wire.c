@@ -480,6 +480,27 @@ int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len)
 	return need;
 }
 
+/**
+ * arx_headers_part - headers of some packets of a run
+ * @run: those of all, as struct arx_run has them; @pad is the last one's
+ * @i: the first of them
+ * @ends: is the last of the run among them?
+ * @h: receives them
+ */
+void arx_headers_part(const struct arx_headers *run, u32 i, bool ends,
+		      struct arx_headers *h)
+{
+	*h = *run;
+	h->psn = arx_psn_add(run->psn, i);
+	if (i)
+		h->flags &= ~ARX_FIRST;
+	if (ends)
+		return;
+	h->flags &= ~(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED |
+		      ARX_ACK_REQ);
+	h->pad = 0;
+}
+
 /* 9.7.5.2.8 table 45, in units of 10 microseconds */
 static const u16 arx_rnr_timers[] = {
 	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,

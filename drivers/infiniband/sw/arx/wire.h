@@ -106,6 +106,8 @@ void arx_bth_next(const void *last, void *to);
 bool arx_bth_goes_on(const struct arx_headers *last, const void *from);
 int arx_headers_write(const struct arx_headers *h, void *to);
 int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len);
+void arx_headers_part(const struct arx_headers *run, u32 i, bool ends,
+		      struct arx_headers *h);
 
 /* AETH syndrome, 9.7.5.1.1 */
 #define ARX_AETH_TYPE		GENMASK(6, 5)

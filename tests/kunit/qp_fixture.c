@@ -69,7 +69,7 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 	*batch = (struct arx_tx_batch) {};
 }
 
-bool arx_tx_waits(const struct arx_qp *qp)
+u32 arx_tx_waits(const struct arx_qp *qp)
 {
 	return current_pair->waits;
 }

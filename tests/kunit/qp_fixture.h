@@ -66,7 +66,7 @@ struct side {
  * @taken: the last one taken from it
  * @blocked: the wire takes nothing
  * @lost: the wire loses everything
- * @waits: what it took has not left the host
+ * @waits: bytes of what it took that have not left the host
  * @sent: runs it took
  * @on_send: called for each run before anything else
  */
@@ -82,7 +82,7 @@ struct pair {
 	struct wire_run *taken;
 	bool blocked;
 	bool lost;
-	bool waits;
+	u32 waits;
 	u32 sent;
 	void (*on_send)(struct pair *p, struct arx_qp *qp);
 };

@@ -1358,7 +1358,7 @@ static void completer__held(struct kunit *test)
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 2 * MTU);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
-	p->waits = true;
+	p->waits = 1000;
 	for (i = 0; i < 7; i++)
 		pair_timeout(p, 0);
 	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
@@ -1383,6 +1383,26 @@ static void completer__held(struct kunit *test)
 	for (i = 0; i < 7; i++)
 		pair_timeout(p, 0);
 	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
+}
+
+/* A slow link: as long as something leaves, nothing is lost. */
+static void completer__held_less_and_less(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	for (p->waits = 100; p->waits > 50; p->waits--)
+		pair_timeout(p, 0);
+	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
+
+	/* More and less in turn, as with what else the QP sends, is no progress. */
+	for (i = 0; i < 7; i++) {
+		p->waits = i & 1 ? 60 : 51;
+		pair_timeout(p, 0);
+	}
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
 }
 
 /* Neither what is sent nor what is acknowledged touches a timer that runs. */
@@ -2623,6 +2643,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(completer__blocked),
 	KUNIT_CASE(completer__timeout_turned_off),
 	KUNIT_CASE(completer__held),
+	KUNIT_CASE(completer__held_less_and_less),
 	KUNIT_CASE(completer__rnr),
 	KUNIT_CASE(completer__rnr_for_ever),
 	KUNIT_CASE(completer__rnr_small_steps),

@@ -505,17 +505,25 @@ void arx_completer_arm(struct arx_qp *qp)
  * Is there another reason than the peer that nothing was acknowledged? Nothing
  * can be sent, or what was sent is still on this host, in a queue or waiting for
  * a neighbour: sending it again is no try. A packet may be held for good, so
- * that is no excuse for ever.
+ * that is no excuse for ever, unless there are less of them each time.
  */
 static bool arx_completer_excused(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
+	u32 waits = arx_tx_waits(qp);
 
 	if (comp->rnr_wait || READ_ONCE(qp->req.blocked))
 		return true;
-	if (comp->held == ARX_HELD_MAX || !arx_tx_waits(qp))
+	if (!waits)
 		return false;
-	comp->held++;
+	if (comp->held && waits < comp->waited) {
+		comp->waited = waits;
+		return true;
+	}
+	if (comp->held == ARX_HELD_MAX)
+		return false;
+	if (!comp->held++)
+		comp->waited = waits;
 	return true;
 }
 

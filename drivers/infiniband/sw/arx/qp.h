@@ -226,7 +226,8 @@ struct arx_resp {
  * @rnr_left: of attr.rnr_retry
  * @rnr_row: RNR NAKs in a row, without progress between them; published
  * @held: expiries of @retransmit, since @una moved, that were no try because
- *	packets had not left this host
+ *	packets had not left this host, though none did meanwhile
+ * @waited: if there were some, the least of what was still there
  * @retransmit: fires when nothing was acknowledged for attr.timeout
  * @rnr: ends @rnr_wait
  * @timer_una: @una when @retransmit was armed
@@ -245,6 +246,7 @@ struct arx_comp {
 	u8 rnr_left;
 	u8 rnr_row;
 	u8 held;
+	u32 waited;
 	struct timer_list retransmit;
 	struct hrtimer rnr;
 	u32 timer_una;

@@ -142,14 +142,14 @@ void arx_tx_cleanup(struct arx_qp *qp)
 }
 
 /**
- * arx_tx_waits - are packets of a QP still on this host?
+ * arx_tx_waits - how much of a QP's packets is still on this host?
  * @qp: any QP
  *
  * Context: any.
- * Return: true if there are, in a queue, a netdev's ring or waiting for a
+ * Return: bytes of memory, in a queue, a netdev's ring or waiting for a
  * neighbour's address.
  */
-bool arx_tx_waits(const struct arx_qp *qp)
+u32 arx_tx_waits(const struct arx_qp *qp)
 {
 	return sk_wmem_alloc_get(qp->tx_sock->sk);
 }

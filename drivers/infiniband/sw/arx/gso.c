@@ -456,6 +456,9 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	if (!checked)
 		arx_tx_icrc_computed(head, n);
 
+	/* What UDP has received asks for nothing, or the stack complains. */
+	if (folded)
+		head->ip_summed = CHECKSUM_UNNECESSARY;
 	list->prev = last;	/* as validate_xmit_skb_list() expects it */
 	return list;
 

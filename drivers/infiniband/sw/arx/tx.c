@@ -436,66 +436,69 @@ static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx,
 	return skb;
 }
 
-/* Packets of the run, @step in one, behind those of @batch, until one fails. */
-static int arx_tx_make_packets(struct arx_tx *tx, struct arx_tx_batch *batch,
-			       u32 step)
+/* One packet, which may stand for @n, behind those of @batch. */
+static int arx_tx_add(struct arx_tx *tx, struct arx_tx_batch *batch,
+		      const struct arx_headers *h, u32 len, u32 n)
 {
-	struct arx_run *run = tx->run;
-	u32 i;
+	struct sk_buff *skb = arx_tx_make_packet(tx, h, len);
 
-	for (i = 0; i < run->npkts; i += step) {
-		u32 len = min(run->mtu * step, run->len - i * run->mtu);
-		struct sk_buff *skb;
-		struct arx_headers h;
-
-		arx_headers_part(&tx->h, i, i + step >= run->npkts, &h);
-		skb = arx_tx_make_packet(tx, &h, len);
-		if (IS_ERR(skb))
-			return PTR_ERR(skb);
-		*batch->end = skb;
-		batch->end = &skb->next;
-		batch->len += skb->len;
-		batch->largest = max(batch->largest, step == 1 ? skb->len :
-				     arx_folded_largest(&h, run->mtu));
-	}
-	batch->n += run->npkts;
+	if (IS_ERR(skb))
+		return PTR_ERR(skb);
+	*batch->end = skb;
+	batch->end = &skb->next;
+	batch->n += n;
+	batch->len += skb->len;
+	batch->largest = max(batch->largest, n == 1 ? skb->len :
+			     arx_folded_largest(h, tx->run->mtu));
 	return 0;
 }
 
-/* As arx_tx_make_packets(); nothing if one cannot be made. */
-static int arx_tx_try_packets(struct arx_tx *tx, struct arx_tx_batch *batch,
-			      u32 step)
+/* Each packet of the run; none if one cannot be made. */
+static int arx_tx_add_each(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
-	struct arx_iter start = tx->run->payload;
 	struct arx_tx_batch before = *batch;
-	int err = arx_tx_make_packets(tx, batch, step);
+	struct arx_run *run = tx->run;
+	int err = 0;
+	u32 i;
 
+	for (i = 0; i < run->npkts && !err; i++) {
+		struct arx_headers h;
+
+		arx_headers_part(&tx->h, i, i + 1 == run->npkts, &h);
+		err = arx_tx_add(tx, batch, &h,
+				 min(run->mtu, run->len - i * run->mtu), 1);
+	}
 	if (err) {
 		kfree_skb_list(*before.end);
 		*before.end = NULL;
 		*batch = before;
-		tx->run->payload = start;
 	}
 	return err;
 }
 
 /*
- * All packets of the run, behind those of @batch; none if one cannot be made.
- * Payload that lies in too many places for one packet goes by several.
+ * The run, behind the packets of @batch; nothing of it if that fails. If the
+ * payload lies in too many places for one packet, each goes by itself.
  */
 static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
-	const struct arx_run *run = tx->run;
-	int err = -E2BIG;
+	struct arx_run *run = tx->run;
+	struct arx_iter start;
+	int err;
 
 	tx->h = run->h;
 	tx->h.pkey = ARX_PKEY;
 	tx->h.pad = -run->len & 3;
-	if (arx_folds(run->len, run->mtu))
-		err = arx_tx_try_packets(tx, batch, run->npkts);
-	if (err == -E2BIG)
-		err = arx_tx_try_packets(tx, batch, 1);
-	return err;
+	if (run->npkts == 1)
+		return arx_tx_add(tx, batch, &tx->h, run->len, 1);
+	if (arx_folds(run->len, run->mtu)) {
+		start = run->payload;
+		err = arx_tx_add(tx, batch, &tx->h, run->len, run->npkts);
+		if (err != -E2BIG)
+			return err;
+		run->payload = start;
+	}
+	return arx_tx_add_each(tx, batch);
 }
 
 static void arx_tx_push_udp(const struct arx_av *av, struct sk_buff *skb)

@@ -573,6 +573,48 @@ static bool recv_beyond(const struct config *c)
 	return bad_receive(c, beyond_sge, 16, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
 }
 
+/* A message of several packets between QPs that disagree on the path MTU: no packet is as long as it must be. 9.7.4.1.6 */
+static void path_mtu(const struct config *c, uint32_t theirs, enum ibv_qp_type qp, enum ibv_wr_opcode opcode,
+		     enum ibv_wc_status status)
+{
+	struct config mine = *c;
+	struct ibv_sge sge;
+	struct end e;
+
+	mine.qp = qp;
+	mine.mtu = is(A) ? 1024 : theirs;
+	if (end_open(&e, &mine, NULL)) {
+		if (is(B))
+			post_recv(&e, 101, 0, MEM);
+		ctl_barrier();
+		if (is(A)) {
+			sge = piece(&e, 0, 20000);
+			post(&e, request(&e, 1, opcode, &sge));
+			expect(&e, 1, status);
+		}
+		ctl_barrier();
+		if (is(B) && qp == IBV_QPT_UC)
+			expect_nothing(&e, 20);
+	}
+	end_close(&e);
+	drop_events();
+}
+
+static bool path_mtus(const struct config *c)
+{
+	static const uint32_t others[] = { 256, 512, 2048, 4096 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR);
+		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR);
+		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_RDMA_READ, IBV_WC_BAD_RESP_ERR);
+		path_mtu(c, others[i], IBV_QPT_UC, IBV_WR_SEND, IBV_WC_SUCCESS);
+		path_mtu(c, others[i], IBV_QPT_UC, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
+	}
+	return !has_failed();
+}
+
 /* ---- requests that the requester refuses ---- */
 
 static bool local_error(const struct config *c, enum ibv_wr_opcode opcode, struct ibv_sge (*make)(struct end *e))
@@ -1652,6 +1694,7 @@ const struct fail_case fail_cases[] = {
 	{ "refuse_cas", refuse_cas },
 	{ "refuse_faa", refuse_faa },
 	{ "send_too_long", send_too_long },
+	{ "path_mtus", path_mtus },
 	{ "recv_bad_lkey", recv_bad_lkey },
 	{ "recv_beyond", recv_beyond },
 	{ "send_bad_lkey", send_bad_lkey },

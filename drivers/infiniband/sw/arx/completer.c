@@ -408,27 +408,34 @@ static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 }
 
 /*
- * Only PSNs in flight count: [una, nxt). A duplicate of older data may overlap
- * what is due when the far end answered a request twice; it is cut off.
+ * A duplicate of older data may overlap what is due when the far end answered a
+ * request twice: cut off the @known packets.
+ */
+static bool arx_completer_trim(struct arx_qp *qp, struct arx_run *run,
+			       u32 known)
+{
+	if (run->h.op != ARX_OP_READ_RESPONSE || known >= run->npkts ||
+	    !arx_run_well_formed(run) ||
+	    arx_iter_skip(&run->payload, known * run->mtu))
+		return false;
+	run->h.psn = qp->comp.una;
+	run->h.flags &= ~ARX_FIRST;
+	run->npkts -= known;
+	run->len -= known * run->mtu;
+	return true;
+}
+
+/*
+ * Only PSNs in flight count: [una, nxt). What begins there and goes on behind is
+ * more than was asked for, and an error like any other.
  */
 static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 {
 	s32 ahead = arx_psn_diff(run->h.psn, qp->comp.una);
-	u32 end = arx_psn_add(run->h.psn, run->npkts);
 
-	if (arx_psn_diff(end, arx_published(&qp->req.nxt)) > 0)
+	if (ahead < 0 && !arx_completer_trim(qp, run, -ahead))
 		return false;
-	if (ahead >= 0)
-		return true;
-	if (run->h.op != ARX_OP_READ_RESPONSE || -ahead >= run->npkts ||
-	    !arx_run_well_formed(run) ||
-	    arx_iter_skip(&run->payload, -ahead * run->mtu))
-		return false;
-	run->h.psn = qp->comp.una;
-	run->h.flags &= ~ARX_FIRST;
-	run->npkts += ahead;
-	run->len += ahead * run->mtu;
-	return true;
+	return arx_psn_diff(run->h.psn, arx_published(&qp->req.nxt)) < 0;
 }
 
 /**

@@ -12,6 +12,7 @@
 #include <net/sock.h>
 
 #include "fold.h"
+#include "run.h"
 
 /**
  * arx_packet_alloc - an empty packet
@@ -159,7 +160,7 @@ static int arx_unfold_read(struct arx_folded *f, struct sk_buff *skb)
 	f->skb = skb;
 	f->headers = headers;
 	f->len = skb->len - headers - f->h.pad - ARX_ICRC_LEN;
-	f->n = DIV_ROUND_UP(f->len, f->mtu);
+	f->n = arx_run_npkts(f->len, f->mtu);
 	return 0;
 }
 

@@ -337,7 +337,7 @@ static void arx_rx_begin_folded(struct arx_rx *rx)
 {
 	struct arx_run *run = &rx->run;
 
-	run->npkts = DIV_ROUND_UP(run->len, arx_folded_mtu(rx->size));
+	run->npkts = arx_run_npkts(run->len, arx_folded_mtu(rx->size));
 	arx_rx_count_icrcs(rx, run->npkts - 1);
 }
 

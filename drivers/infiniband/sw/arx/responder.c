@@ -357,8 +357,7 @@ static bool arx_run_trim_last(struct arx_run *run)
 		return false;
 	run->npkts--;
 	run->len = run->npkts * run->mtu;
-	run->h.flags &= ~(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED |
-			  ARX_ACK_REQ);
+	run->h.flags &= ~ARX_LAST_FLAGS;
 	return true;
 }
 

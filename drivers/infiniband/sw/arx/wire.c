@@ -496,8 +496,7 @@ void arx_headers_part(const struct arx_headers *run, u32 i, bool ends,
 		h->flags &= ~ARX_FIRST;
 	if (ends)
 		return;
-	h->flags &= ~(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED |
-		      ARX_ACK_REQ);
+	h->flags &= ~ARX_LAST_FLAGS;
 	h->pad = 0;
 }
 

@@ -54,6 +54,10 @@ enum arx_pkt_flags {
 	ARX_FECN	= BIT(7),
 };
 
+/* What only the last packet of a run may have. */
+#define ARX_LAST_FLAGS	\
+	(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED | ARX_ACK_REQ)
+
 /**
  * struct arx_headers - a packet's headers in host order
  * @op: what it does

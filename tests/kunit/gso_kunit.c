@@ -270,31 +270,51 @@ static void expect_finished(struct kunit *test, struct sk_buff *skb,
 	KUNIT_EXPECT_EQ(test, (__force u32)icrc, (__force u32)arx_icrc(skb));
 }
 
-static void segment(struct kunit *test, const u32 *len, u32 how)
+/* How the stack may hand packets to arx_gso_segment(). */
+#define IPV4		BIT(0)
+#define COPIED		BIT(1)
+#define CLONED		BIT(2)
+#define GATHERED	BIT(3)
+#define WAYS		BIT(4)
+
+/* Let @skb, which is consumed, apart; @clone receives a clone, if there is one. */
+static struct sk_buff *segment_as(struct kunit *test, struct sk_buff *skb,
+				  u32 how, u16 id, struct sk_buff **clone)
 {
-	bool ipv4 = how & 1;
-	struct packets *p = join(test, len, 100);
-	struct sk_buff *skb = p->skb;
-	struct sk_buff *clone = NULL;
-	struct sk_buff *segs, *seg;
-	u16 id = 0xfffe;	/* it wraps, as the PSN does */
+	bool ipv4 = how & IPV4;
+	u32 size = skb_shinfo(skb)->gso_size;
+	bool folded = arx_is_folded(skb_pagelen(skb), size);
+	struct sk_buff *segs;
 
 	dress(skb, ipv4, id);
-	if (how & 2)
+	if (how & COPIED)
 		KUNIT_ASSERT_EQ(test, skb_linearize(skb), 0);
-	if (how & 4) {
-		clone = skb_clone(skb, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, clone);
-	}
+	*clone = how & CLONED ? skb_clone(skb, GFP_KERNEL) : NULL;
+	KUNIT_ASSERT_EQ(test, !*clone, !(how & CLONED));
 	computed = 0;
-	segs = arx_gso_segment(skb, how & 8 ? NETIF_F_SG : 0,
+	skb->ip_summed = CHECKSUM_NONE;	/* UDP has looked at it */
+	segs = arx_gso_segment(skb, how & GATHERED ? NETIF_F_SG : 0,
 			       ipv4 ? sizeof(struct iphdr) :
 				      sizeof(struct ipv6hdr));
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
-	KUNIT_EXPECT_EQ(test, computed, PACKETS);
+	/* Or __skb_gso_segment() warns, as what it handed in is not there. */
+	KUNIT_EXPECT_EQ(test, segs != skb, folded);
+	if (folded)
+		KUNIT_EXPECT_TRUE(test, skb->ip_summed == CHECKSUM_UNNECESSARY);
 	consume_skb(skb);	/* as the stack does with what it handed in */
+	return segs;
+}
+
+static void segment(struct kunit *test, const u32 *len, u32 how)
+{
+	struct packets *p = join(test, len, 100);
+	u16 id = 0xfffe;	/* it wraps, as the PSN does */
+	struct sk_buff *segs, *seg, *clone;
+
+	segs = segment_as(test, p->skb, how, id, &clone);
+	KUNIT_EXPECT_EQ(test, computed, PACKETS);
 	for (seg = segs; seg; seg = seg->next)
-		expect_finished(test, seg, ipv4, id++);
+		expect_finished(test, seg, how & IPV4, id++);
 
 	seg = segs->next;
 	skb_mark_not_on_list(segs);
@@ -307,7 +327,7 @@ static void gso__segment(struct kunit *test)
 {
 	u32 how;
 
-	for (how = 0; how < 16; how++)
+	for (how = 0; how < WAYS; how++)
 		segment(test, test->param_value, how);
 }
 
@@ -414,16 +434,15 @@ static void expect_part(struct kunit *test, const struct folded *f, u32 i,
 }
 
 /* Two runs and a short packet between them, which leave for a wire. */
-static void unfold(struct kunit *test, const struct folded *f, u32 how)
+static void unfold(struct kunit *test, const struct folded *f, u32 linear,
+		   u32 how)
 {
 	static const u8 between[ARX_BTH_LEN + 8 + ARX_ICRC_LEN] = {
 		0x04, 0x40, 0xff, 0xff, [ARX_BTH_LEN + 8] = 24,
 	};
-	bool ipv4 = how & 1;
-	u32 linear = how & 2 ? f->mtu + 100 : arx_headers_len(&f->h);
 	u32 n = DIV_ROUND_UP(f->len, f->mtu);
 	u8 *payload = kunit_kzalloc(test, SPAN, GFP_KERNEL);
-	struct sk_buff *skb, *segs, *clone = NULL;
+	struct sk_buff *skb, *segs, *clone;
 	struct rnd_state rnd;
 	u32 i;
 
@@ -437,25 +456,10 @@ static void unfold(struct kunit *test, const struct folded *f, u32 how)
 	skb->next->next = make_folded(test, f, 7, payload, linear);
 	arx_gso_join(skb, 2 * n + 1, arx_folded_largest(&f->h, f->mtu));
 
-	dress(skb, ipv4, 0xfffe);
-	if (how & 4)
-		KUNIT_ASSERT_EQ(test, skb_linearize(skb), 0);
-	if (how & 8) {
-		clone = skb_clone(skb, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, clone);
-	}
-	computed = 0;
-	skb->ip_summed = CHECKSUM_NONE;	/* UDP has looked at it */
-	segs = arx_gso_segment(skb, how & 16 ? NETIF_F_SG : 0,
-			       ipv4 ? sizeof(struct iphdr) :
-				      sizeof(struct ipv6hdr));
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
+	segs = segment_as(test, skb, how, 0xfffe, &clone);
 	KUNIT_EXPECT_EQ(test, computed, 2 * n + 1);
-	/* Or __skb_gso_segment() warns, as what it handed in is not there. */
-	KUNIT_EXPECT_TRUE(test, skb->ip_summed == CHECKSUM_UNNECESSARY);
-	consume_skb(skb);
 	for (i = 0, skb = segs; skb; i++, skb = skb->next) {
-		expect_finished(test, skb, ipv4, 0xfffe + i);
+		expect_finished(test, skb, how & IPV4, 0xfffe + i);
 		KUNIT_EXPECT_LE(test, skb->len,
 				arx_folded_largest(&f->h, f->mtu));
 		if (!skb->next)
@@ -483,10 +487,14 @@ static void unfold(struct kunit *test, const struct folded *f, u32 how)
 
 static void gso__unfold(struct kunit *test)
 {
+	const struct folded *f = test->param_value;
 	u32 how;
 
-	for (how = 0; how < 32; how++)
-		unfold(test, test->param_value, how);
+	/* Headers alone linear, as they are made; or a packet and a bit. */
+	for (how = 0; how < WAYS; how++) {
+		unfold(test, f, arx_headers_len(&f->h), how);
+		unfold(test, f, f->mtu + 100, how);
+	}
 }
 
 /* What is folded is longer than any packet, and tells of its path MTU. */

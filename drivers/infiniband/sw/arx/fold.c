@@ -148,14 +148,11 @@ static void arx_unfold_headers(const struct arx_folded *f,
 static int arx_unfold_read(struct arx_folded *f, struct sk_buff *skb)
 {
 	u8 buf[ARX_MAX_HEADERS];
-	const u8 *p = skb_header_pointer(skb, 0, ARX_BTH_LEN, buf);
-	int headers = p ? arx_headers_peek(*p) : -EINVAL;
+	u32 len = min(skb->len, ARX_MAX_HEADERS);
+	int headers = arx_headers_read(&f->h, skb_header_pointer(skb, 0, len, buf),
+				       len);
 
-	if (headers < 0)
-		return headers;
-	p = skb_header_pointer(skb, 0, headers, buf);
-	if (!p || arx_headers_read(&f->h, p, headers) != headers ||
-	    skb->len <= headers + f->h.pad + ARX_ICRC_LEN)
+	if (headers < 0 || skb->len <= headers + f->h.pad + ARX_ICRC_LEN)
 		return -EINVAL;
 	f->skb = skb;
 	f->headers = headers;

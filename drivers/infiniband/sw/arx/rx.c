@@ -32,7 +32,6 @@
  * @last: the last of them
  * @last_len: bytes of its payload
  * @first_len: bytes of the payload of @first, which all but the last have
- * @last_h: its headers
  * @qp: whose run it is
  * @run: it; headers of @first
  * @wake: the completer of @qp wants its requester to run
@@ -50,7 +49,6 @@ struct arx_rx {
 	struct sk_buff *last;
 	u32 last_len;
 	u32 first_len;
-	struct arx_headers last_h;
 	struct arx_qp *qp;
 	struct arx_run run;
 	bool wake;
@@ -104,31 +102,32 @@ static bool arx_rx_icrc_fits(struct arx_rx *rx, struct sk_buff *skb)
 			      sizeof(icrc)) && icrc == arx_icrc(skb);
 }
 
-/* Make what is needed of a packet linear: 0, or the bytes of its headers. */
-static int arx_rx_pull_headers(struct sk_buff *skb)
+/* Read the BTH, make all headers linear: their bytes, or -EINVAL. */
+static int arx_rx_read_bth(struct sk_buff *skb, struct arx_headers *h)
 {
 	int len;
 
 	if (skb->len < ARX_BTH_LEN + ARX_ICRC_LEN ||
 	    !pskb_may_pull(skb, ARX_BTH_LEN))
-		return 0;
-	len = arx_headers_peek(*skb->data);
-	if (len < 0 || skb->len < len + ARX_ICRC_LEN ||
+		return -EINVAL;
+	len = arx_bth_read(h, skb->data);
+	if (len < 0 || skb->len < len + h->pad + ARX_ICRC_LEN ||
 	    !pskb_may_pull(skb, len))
-		return 0;
+		return -EINVAL;
 	return len;
 }
 
 /*
  * From a packet that begins with its BTH to one that begins with its payload,
- * whose length is returned. A packet whose ICRC does not fit is not looked into.
+ * whose length is returned. Of a packet whose ICRC does not fit no more is read
+ * than what says how long it must be.
  */
 static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
 			struct arx_headers *h)
 {
-	int len = arx_rx_pull_headers(skb);
+	int len = arx_rx_read_bth(skb, h);
 
-	if (!len) {
+	if (len < 0) {
 		arx_rx_count(rx, ARX_CNT_RX_MALFORMED);
 		return -EINVAL;
 	}
@@ -136,11 +135,7 @@ static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
 		arx_rx_count(rx, ARX_CNT_RX_ICRC_ERR);
 		return -EINVAL;
 	}
-	if (arx_headers_read(h, skb->data, len) != len ||
-	    skb->len < len + h->pad + ARX_ICRC_LEN) {
-		arx_rx_count(rx, ARX_CNT_RX_MALFORMED);
-		return -EINVAL;
-	}
+	arx_extensions_read(h, skb->data);
 	/* The default partition, as a full or as a limited member: 10.9.3 */
 	if ((h->pkey | BIT(15)) != ARX_PKEY) {
 		arx_rx_count(rx, ARX_CNT_RX_BAD_PKEY);
@@ -303,16 +298,21 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	rx->first = NULL;
 }
 
+/* PSN behind the run. */
+static u32 arx_rx_next_psn(const struct arx_rx *rx)
+{
+	return arx_psn_add(rx->run.h.psn, rx->run.npkts);
+}
+
 /* May a packet follow the last one in the same run? */
 static bool arx_rx_continues(const struct arx_rx *rx,
 			     const struct arx_headers *h)
 {
-	const struct arx_headers *last = &rx->last_h;
+	const struct arx_headers *run = &rx->run.h;
 
-	return rx->first && h->qpn == last->qpn && h->op == last->op &&
-	       h->service == last->service &&
-	       h->psn == arx_psn_add(last->psn, 1) &&
-	       !(last->flags & ARX_LAST) && !(h->flags & ARX_FIRST) &&
+	return rx->first && h->qpn == run->qpn && h->op == run->op &&
+	       h->service == run->service && h->psn == arx_rx_next_psn(rx) &&
+	       !(run->flags & ARX_LAST) && !(h->flags & ARX_FIRST) &&
 	       rx->last_len == rx->run.mtu;
 }
 
@@ -397,14 +397,13 @@ static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 	if (!rx->joined || !rx->first || rx->last_len != run->mtu ||
 	    skb->len != ARX_BTH_LEN + run->mtu + ARX_ICRC_LEN ||
 	    !pskb_may_pull(skb, ARX_BTH_LEN) ||
-	    !arx_bth_goes_on(&rx->last_h, skb->data))
+	    !arx_bth_goes_on(&run->h, arx_rx_next_psn(rx), skb->data))
 		return false;
 
 	arx_rx_count_icrcs(rx, 1);
 	__skb_pull(skb, ARX_BTH_LEN);
 	rx->last->next = skb;
 	rx->last = skb;
-	rx->last_h.psn = arx_psn_add(rx->last_h.psn, 1);
 	run->npkts++;
 	run->len += run->mtu;
 	return true;
@@ -414,7 +413,7 @@ static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 {
 	bool folded = rx->avoided && arx_is_folded(skb->len, rx->size);
-	struct arx_headers h;
+	struct arx_headers h __uninitialized;
 	int len;
 
 	skb_mark_not_on_list(skb);
@@ -446,7 +445,6 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 	}
 	rx->last = skb;
 	rx->last_len = folded ? 0 : len;	/* nothing is added to what is a run */
-	rx->last_h = h;
 	return;
 
 drop:

@@ -37,7 +37,6 @@
 /**
  * struct arx_tx - one run on its way
  * @run: its payload iterator moves on
- * @h: its headers, as packets have them
  * @headroom: bytes in front of the BTH
  * @linear: packets with so much payload have it copied
  * @hold: refer to the payload's pages, if they can be held
@@ -45,7 +44,6 @@
  */
 struct arx_tx {
 	struct arx_run *run;
-	struct arx_headers h;
 	unsigned int headroom;
 	u32 linear;
 	bool hold;
@@ -288,7 +286,7 @@ void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
 
 static int arx_tx_copy(struct arx_tx *tx, void *to, u32 len)
 {
-	struct arx_iter it;
+	struct arx_iter it __uninitialized;
 
 	arx_iter_buf(&it, to);
 	return arx_iter_copy(&it, &tx->run->payload, len) == ARX_COPY_OK ?
@@ -408,31 +406,32 @@ static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx,
 	u32 trailer = h->pad + ARX_ICRC_LEN;
 	u32 headers = arx_headers_len(h);
 	bool linear = len <= tx->linear && len <= tx->run->mtu;
+	u32 size = headers + (linear ? len + trailer : 0);
 	struct sk_buff *skb;
 	void *p;
 	int err;
 
-	skb = arx_packet_alloc(tx->headroom + headers + (linear ? len + trailer : 0));
+	skb = arx_packet_alloc(tx->headroom + size);
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
 	skb_reserve(skb, tx->headroom);
-	arx_headers_write(h, skb_put(skb, headers));
+	p = skb_put(skb, size);
+	p += arx_headers_write(h, p);
 
 	if (linear) {
-		err = arx_tx_copy(tx, skb_put(skb, len), len);
-		p = skb_put(skb, trailer);
+		err = arx_tx_copy(tx, p, len);
+		p += len;
 	} else {
 		err = arx_tx_add_payload(tx, skb, len);
 		p = err ? NULL : arx_tx_add_piece(skb, trailer);
 	}
-	if (p)
-		arx_tx_write_trailer(p, h->pad, skb->len);
-	else if (!err)
+	if (!err && !p)
 		err = -ENOMEM;
 	if (err) {
 		kfree_skb(skb);
 		return ERR_PTR(err);
 	}
+	arx_tx_write_trailer(p, h->pad, skb->len);
 	return skb;
 }
 
@@ -464,7 +463,7 @@ static int arx_tx_add_each(struct arx_tx *tx, struct arx_tx_batch *batch)
 	for (i = 0; i < run->npkts && !err; i++) {
 		struct arx_headers h;
 
-		arx_headers_part(&tx->h, i, i + 1 == run->npkts, &h);
+		arx_headers_part(&run->h, i, i + 1 == run->npkts, &h);
 		err = arx_tx_add(tx, batch, &h,
 				 min(run->mtu, run->len - i * run->mtu), 1);
 	}
@@ -476,29 +475,31 @@ static int arx_tx_add_each(struct arx_tx *tx, struct arx_tx_batch *batch)
 	return err;
 }
 
-/*
- * The run, behind the packets of @batch; nothing of it if that fails. If the
- * payload lies in too many places for one packet, each goes by itself.
- */
+/* The whole run as one packet, unless the payload lies in too many places. */
+static int arx_tx_add_folded(struct arx_tx *tx, struct arx_tx_batch *batch)
+{
+	struct arx_run *run = tx->run;
+	struct arx_iter start = run->payload;
+	int err = arx_tx_add(tx, batch, &run->h, run->len, run->npkts);
+
+	if (err == -E2BIG)
+		run->payload = start;
+	return err;
+}
+
+/* The run, behind the packets of @batch; nothing of it if that fails. */
 static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
 	struct arx_run *run = tx->run;
-	struct arx_iter start;
-	int err;
+	int err = -E2BIG;
 
-	tx->h = run->h;
-	tx->h.pkey = ARX_PKEY;
-	tx->h.pad = -run->len & 3;
+	run->h.pkey = ARX_PKEY;
+	run->h.pad = -run->len & 3;
 	if (run->npkts == 1)
-		return arx_tx_add(tx, batch, &tx->h, run->len, 1);
-	if (arx_folds(run->len, run->mtu)) {
-		start = run->payload;
-		err = arx_tx_add(tx, batch, &tx->h, run->len, run->npkts);
-		if (err != -E2BIG)
-			return err;
-		run->payload = start;
-	}
-	return arx_tx_add_each(tx, batch);
+		return arx_tx_add(tx, batch, &run->h, run->len, 1);
+	if (arx_folds(run->len, run->mtu))
+		err = arx_tx_add_folded(tx, batch);
+	return err == -E2BIG ? arx_tx_add_each(tx, batch) : err;
 }
 
 static void arx_tx_push_udp(const struct arx_av *av, struct sk_buff *skb)

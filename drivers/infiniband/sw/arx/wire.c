@@ -218,20 +218,6 @@ int arx_headers_len(const struct arx_headers *h)
 	return len;
 }
 
-/**
- * arx_headers_peek - how many bytes of headers an opcode promises
- * @opcode: first byte of a BTH
- *
- * Return: bytes, or -EINVAL for an opcode that is not understood.
- */
-int arx_headers_peek(u8 opcode)
-{
-	struct arx_headers h;
-	int err = arx_opcode_read(&h, opcode);
-
-	return err ? err : arx_headers_len(&h);
-}
-
 static void arx_write_bth(const struct arx_headers *h, struct arx_bth *bth)
 {
 	u32 qpn = h->qpn & ARX_QPN_MASK;
@@ -391,9 +377,17 @@ static const void *arx_read_aeth(struct arx_headers *h, const void *from)
 	return from + ARX_AETH_LEN;
 }
 
-/* Extension headers; their presence was derived, their length checked. */
-static void arx_read_extensions(struct arx_headers *h, const void *p)
+/**
+ * arx_extensions_read - understand what follows a packet's BTH
+ * @h: from arx_bth_read(); receives it
+ * @bth: as many bytes of headers as that returned
+ */
+void arx_extensions_read(struct arx_headers *h, const void *bth)
 {
+	const void *p = bth + ARX_BTH_LEN;
+
+	if (h->op == ARX_OP_CNP)
+		return;
 	if (h->service == ARX_SERVICE_UD) {
 		const struct arx_deth *deth = p;
 
@@ -438,22 +432,23 @@ int arx_bth_read(struct arx_headers *h, const void *from)
 
 /**
  * arx_bth_goes_on - is a packet in the middle of the message of the last one?
- * @last: headers of the packet before it
+ * @run: headers of the run so far, as struct arx_run has them
+ * @psn: of the packet
  * @from: ARX_BTH_LEN bytes
  *
  * Return: true if it is the next packet of that message and neither ends it nor
  * asks or says anything else; false tells nothing.
  */
-bool arx_bth_goes_on(const struct arx_headers *last, const void *from)
+bool arx_bth_goes_on(const struct arx_headers *run, u32 psn, const void *from)
 {
 	const struct arx_bth *bth = from;
 
-	return !(last->flags & ARX_LAST) &&
-	       bth->opcode == (last->service | arx_codes[last->op][MIDDLE]) &&
+	return !(run->flags & ARX_LAST) &&
+	       bth->opcode == (run->service | arx_codes[run->op][MIDDLE]) &&
 	       bth->flags == ARX_BTH_MIGRATED &&
 	       be16_to_cpu(bth->pkey) == ARX_PKEY &&
-	       be32_to_cpu(bth->qpn) == last->qpn &&
-	       be32_to_cpu(bth->psn) == arx_psn_add(last->psn, 1);
+	       be32_to_cpu(bth->qpn) == run->qpn &&
+	       be32_to_cpu(bth->psn) == psn;
 }
 
 /**
@@ -475,8 +470,7 @@ int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len)
 	need = arx_bth_read(h, from);
 	if (need < 0 || len < need)
 		return -EINVAL;
-	if (h->op != ARX_OP_CNP)
-		arx_read_extensions(h, from + ARX_BTH_LEN);
+	arx_extensions_read(h, from);
 	return need;
 }
 

@@ -241,7 +241,7 @@ static void mr__at(struct kunit *test)
 {
 	const struct place *p = test->param_value;
 	struct mr_test *t = test->priv;
-	size_t len = p->want;
+	u32 len = p->want;
 	void *at;
 
 	lay_blocks(test);
@@ -259,7 +259,7 @@ static void mr__at_walk(struct kunit *test)
 	lay_blocks(test);
 	for (step = 1; step <= t->mr.length; step++) {
 		for (from = 0; from < t->mr.length;) {
-			size_t len = min_t(u64, step, t->mr.length - from);
+			u32 len = min_t(u64, step, t->mr.length - from);
 			u32 byte = from + t->mr.offset;
 			u8 *at = arx_mr_at(&t->mr, IOVA + from, &len);
 
@@ -277,7 +277,7 @@ static void mr__at_walk(struct kunit *test)
 static void mr__at_beyond(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
-	size_t len = 1;
+	u32 len = 1;
 
 	lay_blocks(test);
 	KUNIT_EXPECT_NULL(test, arx_mr_at(&t->mr, IOVA + 75, &len));
@@ -289,7 +289,7 @@ static void mr__dma(struct kunit *test)
 	struct mr_test *t = test->priv;
 	void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	u64 addr = (uintptr_t)page;
-	size_t len = PAGE_SIZE;
+	u32 len = PAGE_SIZE;
 	struct arx_mr *mr;
 	struct ib_mr *ib;
 
@@ -314,7 +314,7 @@ static void mr__dma_remote(struct kunit *test)
 	struct mr_test *t = test->priv;
 	void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	struct ib_mr *ib;
-	size_t len;
+	u32 len;
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	ib = arx_get_dma_mr(&t->pd, IB_ACCESS_REMOTE_READ);
@@ -364,7 +364,7 @@ static void mr__fast_reg(struct kunit *test)
 	struct mr_test *t = test->priv;
 	struct arx_mr *mr = fast_mr(test, 4);
 	void *buf = kunit_kzalloc(test, 4 * SZ_4K, GFP_KERNEL);
-	size_t len = 3 * SZ_4K - 100;
+	u32 len = 3 * SZ_4K - 100;
 	u32 key = mr->ib.rkey;
 
 	KUNIT_ASSERT_NOT_NULL(test, buf);
@@ -461,7 +461,7 @@ static void mr__large_blocks(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
 	mr->iova = iova;
 	for (off = 0; off < SZ_2G; off += SZ_256M) {
-		size_t len = SZ_256M;
+		u32 len = SZ_256M;
 
 		KUNIT_EXPECT_EQ(test, at + off, (uintptr_t)
 				arx_mr_at(mr, iova + off, &len));

@@ -338,7 +338,7 @@ static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 				struct arx_iter *from, u32 off, u32 len,
 				u32 npkts)
 {
-	struct arx_iter to;
+	struct arx_iter to __uninitialized;
 	bool ok;
 
 	arx_iter_sge(&to, arx_qp_dev(qp), qp->ib.pd, swqe->sge,

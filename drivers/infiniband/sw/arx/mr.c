@@ -118,26 +118,26 @@ void arx_mr_put(struct arx_mr *mr)
  * A kernel address. A region that peers may use takes their word for it, so
  * that word must name memory.
  */
-static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, size_t *len)
+static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
 {
 	void *at = ib_virt_dma_to_ptr(addr);
 
 	if (!(mr->access & ARX_MR_REMOTE))
 		return at;
-	*len = min_t(size_t, *len, PAGE_SIZE - offset_in_page(at));
+	*len = min_t(u32, *len, PAGE_SIZE - offset_in_page(at));
 	return virt_addr_valid(at) ? at : NULL;
 }
 
 /**
- * arx_mr_at - where a byte of a region is
- * @mr: from arx_mr_find()
- * @iova: the byte, in bounds
- * @len: bytes wanted, not 0 and in bounds; receives how many follow each other
+ * arx_mr_at_blocks - arx_mr_at() of bytes that are not in one block
+ * @mr: as there
+ * @iova: as there
+ * @len: as there
  *
- * Context: RCU read side, the one of arx_mr_find().
- * Return: address, or NULL if there is no memory.
+ * Context: as there.
+ * Return: as there.
  */
-void *arx_mr_at(const struct arx_mr *mr, u64 iova, size_t *len)
+void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
 {
 	u64 offset = iova - mr->iova + mr->offset;
 	size_t block_size = BIT(mr->block_shift);
@@ -158,7 +158,7 @@ void *arx_mr_at(const struct arx_mr *mr, u64 iova, size_t *len)
 		have += block_size;
 		n++;
 	}
-	*len = min(*len, have);
+	*len = min_t(size_t, *len, have);
 	/* The first of them, counted back from the last. */
 	return mr->blocks[n] + block_size - have;
 }

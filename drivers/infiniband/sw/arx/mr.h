@@ -76,10 +76,35 @@ struct arx_mr *arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 struct arx_mr *arx_mr_get(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 			  int access, u64 iova, u64 length);
 void arx_mr_put(struct arx_mr *mr);
-void *arx_mr_at(const struct arx_mr *mr, u64 iova, size_t *len);
+void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len);
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key);
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access);
 int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
+
+/**
+ * arx_mr_at - where a byte of a region is
+ * @mr: from arx_mr_find()
+ * @iova: the byte, in bounds
+ * @len: bytes wanted, not 0 and in bounds; receives how many follow each other
+ *
+ * Context: RCU read side, the one of arx_mr_find().
+ * Return: address, or NULL if there is no memory.
+ */
+static inline void *arx_mr_at(const struct arx_mr *mr, u64 iova, u32 *len)
+{
+	u64 offset = iova - mr->iova + mr->offset;
+	u64 n = offset >> mr->block_shift;
+
+	/* Most are short. A DMA MR has no block. */
+	if (likely(n < mr->nblocks)) {
+		u64 block_size = BIT_ULL(mr->block_shift);
+
+		offset &= block_size - 1;
+		if (likely(*len <= block_size - offset))
+			return mr->blocks[n] + offset;
+	}
+	return arx_mr_at_blocks(mr, iova, len);
+}
 
 /* verbs */
 struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access);

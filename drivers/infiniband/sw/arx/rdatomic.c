@@ -122,7 +122,7 @@ static enum arx_nak_code arx_rdatomic_do_atomic(struct arx_qp *qp,
 						u64 *orig)
 {
 	bool swap = h->op == ARX_OP_COMPARE_SWAP;
-	size_t len = sizeof(u64);
+	u32 len = sizeof(u64);
 	struct arx_mr *mr;
 	int err = -EINVAL;
 	void *at;

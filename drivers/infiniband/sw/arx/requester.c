@@ -295,7 +295,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	struct arx_req *req = &qp->req;
 	u32 left = swqe->length - req->offset;
 	u32 window = arx_requester_window(qp);
-	struct arx_run run;
+	struct arx_run run __uninitialized;
 
 	if (!window)
 		return ARX_TURN_WAIT;
@@ -342,8 +342,8 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 {
 	struct arx_req *req = &qp->req;
 	u32 npkts = swqe->npkts - req->offset / qp->mtu;
+	struct arx_run run __uninitialized;
 	enum arx_turn turn;
-	struct arx_run run;
 
 	if (!arx_requester_rd_fits(qp, npkts))
 		return ARX_TURN_WAIT;
@@ -375,7 +375,7 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 					    struct arx_swqe *swqe, u32 *budget)
 {
-	struct arx_run run;
+	struct arx_run run __uninitialized;
 
 	/* C10-93.1.1: longer than the MTU, it is not sent, and that no error */
 	if (swqe->length > qp->mtu) {

@@ -181,7 +181,7 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 						struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
-	struct arx_iter to;
+	struct arx_iter to __uninitialized;
 
 	if (run->len > resp->rwqe.length - resp->received)
 		return ARX_PLACED_TOO_LONG;
@@ -207,8 +207,8 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 						 struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
+	struct arx_iter to __uninitialized;
 	enum arx_copy_error err;
-	struct arx_iter to;
 	struct arx_mr *mr;
 
 	if (run->len > resp->left)

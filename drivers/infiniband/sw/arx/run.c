@@ -7,81 +7,6 @@
 
 #include "run.h"
 
-/**
- * arx_iter_none - no payload
- * @it: iterator
- */
-void arx_iter_none(struct arx_iter *it)
-{
-	it->kind = ARX_ITER_NONE;
-	it->room = 0;
-}
-
-/**
- * arx_iter_sge - start at the first byte of a scatter/gather list
- * @it: iterator
- * @dev: device of the keys
- * @pd: protection domain the keys must belong to
- * @list: entries; must stay unchanged while the iterator is used
- * @n: number of entries
- * @access: 0 to read from it, IB_ACCESS_LOCAL_WRITE to write to it
- */
-void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev, struct ib_pd *pd,
-		  const struct arx_sge *list, u32 n, int access)
-{
-	it->kind = ARX_ITER_SGE;
-	it->room = 0;
-	it->sge.dev = dev;
-	it->sge.pd = pd;
-	it->sge.list = list;
-	it->sge.mr = NULL;
-	it->sge.left = n;
-	it->sge.off = 0;
-	it->sge.access = access;
-}
-
-/**
- * arx_iter_buf - start at a kernel address
- * @it: iterator
- * @buf: the address; the caller knows how long it is
- */
-void arx_iter_buf(struct arx_iter *it, void *buf)
-{
-	it->kind = ARX_ITER_BUF;
-	it->room = 0;
-	it->buf = buf;
-}
-
-/**
- * arx_iter_mr - start inside a memory region
- * @it: iterator
- * @mr: from arx_mr_find(), which checked the bounds of all that is iterated
- * @va: address of the first byte
- */
-void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va)
-{
-	it->kind = ARX_ITER_MR;
-	it->room = 0;
-	it->mr.mr = mr;
-	it->mr.va = va;
-}
-
-/**
- * arx_iter_skb - start at the first byte of received packets
- * @it: iterator
- * @first: the first packet, without headers; the others follow by ->next
- * @size: bytes of payload in each packet but the last, which may have fewer;
- *	the caller knows how many there are in all. Pad and ICRC are still there
- */
-void arx_iter_skb(struct arx_iter *it, const struct sk_buff *first, u32 size)
-{
-	it->kind = ARX_ITER_SKB;
-	it->room = 0;
-	it->skb.cur = first;
-	it->skb.off = 0;
-	it->skb.size = size;
-}
-
 /* Step over exhausted and empty entries; false at the end of the list. */
 static bool arx_iter_sge_settle(struct arx_iter *it)
 {
@@ -94,7 +19,7 @@ static bool arx_iter_sge_settle(struct arx_iter *it)
 	return it->sge.left;
 }
 
-static void *arx_iter_next_sge(struct arx_iter *it, size_t *len)
+static noinline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 {
 	const struct arx_sge *sge;
 	void *at;
@@ -110,30 +35,23 @@ static void *arx_iter_next_sge(struct arx_iter *it, size_t *len)
 	if (!it->sge.mr)
 		return NULL;
 
-	*len = min_t(size_t, *len, sge->length - it->sge.off);
+	*len = min(*len, sge->length - it->sge.off);
 	at = arx_mr_at(it->sge.mr, sge->addr + it->sge.off, len);
 	it->sge.off += *len;
 	return at;
 }
 
-/* The contiguous bytes at @off of a packet that is not linear. */
-static void *arx_skb_at(const struct sk_buff *skb, u32 off, size_t *len)
+/* The contiguous bytes at @off of a packet's fragments. */
+static void *arx_skb_frag_at(const struct sk_buff *skb, u32 off, u32 *len)
 {
-	u32 headlen = skb_headlen(skb);
 	int i;
-
-	if (off < headlen) {
-		*len = min_t(size_t, *len, headlen - off);
-		return skb->data + off;
-	}
-	off -= headlen;
 
 	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++) {
 		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
 		u32 size = skb_frag_size(frag);
 
 		if (off < size) {
-			*len = min_t(size_t, *len, size - off);
+			*len = min(*len, size - off);
 			return skb_frag_address(frag) + off;
 		}
 		off -= size;
@@ -141,8 +59,9 @@ static void *arx_skb_at(const struct sk_buff *skb, u32 off, size_t *len)
 	return NULL;
 }
 
-static void *arx_iter_next_skb(struct arx_iter *it, size_t *len)
+static noinline void *arx_iter_next_skb(struct arx_iter *it, u32 *len)
 {
+	u32 headlen;
 	void *at;
 
 	if (it->skb.cur && it->skb.off == it->skb.size) {
@@ -152,15 +71,17 @@ static void *arx_iter_next_skb(struct arx_iter *it, size_t *len)
 	if (!it->skb.cur)
 		return NULL;
 
-	*len = min_t(size_t, *len, it->skb.size - it->skb.off);
-	at = arx_skb_at(it->skb.cur, it->skb.off, len);
-	if (at)
-		it->skb.off += *len;
+	*len = min(*len, it->skb.size - it->skb.off);
+	headlen = skb_headlen(it->skb.cur);
+	if (it->skb.off < headlen) {
+		*len = min(*len, headlen - it->skb.off);
+		at = it->skb.cur->data + it->skb.off;
+	} else {
+		at = arx_skb_frag_at(it->skb.cur, it->skb.off - headlen, len);
+	}
+	it->skb.off += *len;
 	return at;
 }
-
-/* Packets follow each other in a page: what is found once is good for some. */
-#define ARX_ITER_FETCH	PAGE_SIZE
 
 /**
  * arx_iter_fetch - find the next contiguous bytes
@@ -173,31 +94,29 @@ static void *arx_iter_next_skb(struct arx_iter *it, size_t *len)
  */
 bool arx_iter_fetch(struct arx_iter *it, u32 want)
 {
-	size_t n = max_t(size_t, want, ARX_ITER_FETCH);
-
+	it->room = want;
 	switch (it->kind) {
 	case ARX_ITER_NONE:
-		return false;
+		it->at = NULL;
+		break;
 	case ARX_ITER_BUF:
-		n = want;
 		it->at = it->buf;
-		it->buf += n;
+		it->buf += want;
 		break;
 	case ARX_ITER_SGE:
-		it->at = arx_iter_next_sge(it, &n);
+		it->at = arx_iter_next_sge(it, &it->room);
 		break;
 	case ARX_ITER_MR:
-		it->at = arx_mr_at(it->mr.mr, it->mr.va, &n);
-		it->mr.va += n;
+		it->at = arx_mr_at(it->mr.mr, it->mr.va, &it->room);
+		it->mr.va += it->room;
 		break;
 	case ARX_ITER_SKB:
-		it->at = arx_iter_next_skb(it, &n);
+		it->at = arx_iter_next_skb(it, &it->room);
 		break;
 	}
 	if (!it->at)
-		return false;
-	it->room = n;
-	return true;
+		it->room = 0;
+	return it->at;
 }
 
 /* Needs no key: a list of 32 entries is walked, not its memory. */
@@ -219,13 +138,13 @@ static int arx_iter_skip_sge(struct arx_iter *it, u32 len)
 }
 
 /**
- * arx_iter_skip - move forward without touching the bytes
+ * arx_iter_skip_bytes - arx_iter_skip() of some
  * @it: iterator
  * @len: bytes
  *
- * Return: 0, or -EFAULT when there are not so many.
+ * Return: as there.
  */
-int arx_iter_skip(struct arx_iter *it, u32 len)
+int arx_iter_skip_bytes(struct arx_iter *it, u32 len)
 {
 	if (it->kind == ARX_ITER_SGE)
 		return arx_iter_skip_sge(it, len);

@@ -36,6 +36,10 @@ enum arx_iter_kind {
  * The members of the union are about what follows behind @room.
  *
  * Valid within one RCU read section. A copy of the struct is a saved position.
+ *
+ * On a message's way locals of it, and of what has it, are __uninitialized: some
+ * kernels have all locals zeroed (CONFIG_INIT_STACK_ALL_ZERO), which is a store
+ * for each word of them and each message.
  */
 struct arx_iter {
 	enum arx_iter_kind kind;
@@ -64,14 +68,97 @@ struct arx_iter {
 	};
 };
 
-void arx_iter_none(struct arx_iter *it);
-void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev, struct ib_pd *pd,
-		  const struct arx_sge *list, u32 n, int access);
-void arx_iter_buf(struct arx_iter *it, void *buf);
-void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va);
-void arx_iter_skb(struct arx_iter *it, const struct sk_buff *first, u32 size);
+/**
+ * arx_iter_none - no payload
+ * @it: iterator
+ */
+static inline void arx_iter_none(struct arx_iter *it)
+{
+	it->kind = ARX_ITER_NONE;
+	it->room = 0;
+}
+
+/**
+ * arx_iter_sge - start at the first byte of a scatter/gather list
+ * @it: iterator
+ * @dev: device of the keys
+ * @pd: protection domain the keys must belong to
+ * @list: entries; must stay unchanged while the iterator is used
+ * @n: number of entries
+ * @access: 0 to read from it, IB_ACCESS_LOCAL_WRITE to write to it
+ */
+static inline void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev,
+				struct ib_pd *pd, const struct arx_sge *list,
+				u32 n, int access)
+{
+	it->kind = ARX_ITER_SGE;
+	it->room = 0;
+	it->sge.dev = dev;
+	it->sge.pd = pd;
+	it->sge.list = list;
+	it->sge.mr = NULL;
+	it->sge.left = n;
+	it->sge.off = 0;
+	it->sge.access = access;
+}
+
+/**
+ * arx_iter_buf - start at a kernel address
+ * @it: iterator
+ * @buf: the address; the caller knows how long it is
+ */
+static inline void arx_iter_buf(struct arx_iter *it, void *buf)
+{
+	it->kind = ARX_ITER_BUF;
+	it->room = 0;
+	it->buf = buf;
+}
+
+/**
+ * arx_iter_mr - start inside a memory region
+ * @it: iterator
+ * @mr: from arx_mr_find(), which checked the bounds of all that is iterated
+ * @va: address of the first byte
+ */
+static inline void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va)
+{
+	it->kind = ARX_ITER_MR;
+	it->room = 0;
+	it->mr.mr = mr;
+	it->mr.va = va;
+}
+
+/**
+ * arx_iter_skb - start at the first byte of received packets
+ * @it: iterator
+ * @first: the first packet, without headers; the others follow by ->next
+ * @size: bytes of payload in each packet but the last, which may have fewer;
+ *	the caller knows how many there are in all. Pad and ICRC are still there
+ */
+static inline void arx_iter_skb(struct arx_iter *it,
+				const struct sk_buff *first, u32 size)
+{
+	it->kind = ARX_ITER_SKB;
+	it->room = 0;
+	it->skb.cur = first;
+	it->skb.off = 0;
+	it->skb.size = size;
+}
+
 bool arx_iter_fetch(struct arx_iter *it, u32 want);
-int arx_iter_skip(struct arx_iter *it, u32 len);
+int arx_iter_skip_bytes(struct arx_iter *it, u32 len);
+
+/**
+ * arx_iter_skip - move forward without touching the bytes
+ * @it: iterator
+ * @len: bytes
+ *
+ * Return: 0, or -EFAULT when there are not so many.
+ */
+static inline int arx_iter_skip(struct arx_iter *it, u32 len)
+{
+	return len ? arx_iter_skip_bytes(it, len) : 0;
+}
 
 /**
  * arx_iter_next - the next contiguous bytes

@@ -39,12 +39,13 @@ set_again() {
 	kicks stream 1 $few
 }
 
-# On many rings CPUs that are idle do their part, of those that the application may use.
+# CPUs that are idle do their part, of those that the application may use: with one ring, all of it.
+one() { h1 "$@" doorbell stream "$dev1" $count; }
 many() { "$@" verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'many: op=write,mix size=8,200 qps=16 both=1 count=300'; }
 looked_away() {
 	local before
 	before=$(counter "$dev1" looks_away h1)
-	many
+	"$@"
 	echo "$(($(counter "$dev1" looks_away h1) - before)) looks away from the application"
 	(( $(counter "$dev1" looks_away h1) > before ))
 }
@@ -52,27 +53,28 @@ stayed() {
 	local before looks
 	before=$(counter "$dev1" looks_away h1)
 	looks=$(counter "$dev1" looks h1)
-	many taskset -c 1
+	"$@" taskset -c 1
 	(( $(counter "$dev1" looks h1) > looks ))
 	(( $(counter "$dev1" looks_away h1) == before ))
 }
 
-# One that runs a program is left alone: it looks once for each burst, to find that out, where an idle one does a third of it all.
+# One that runs a program is left alone: a few looks to find that out, where an idle one does a third of all, and all of one ring's.
 mostly_here() {
 	local away all server
 	away=$(counter "$dev1" looks_away h1) all=$(counter "$dev1" looks h1)
-	h1 ib_write_bw -F -d "$dev1" -s 8 -q 16 -N -n 3000 >/dev/null &
+	h1 ib_write_bw -F -d "$dev1" -s 8 -q $1 -N -n $((48000 / $1)) >/dev/null &
 	server=$!
 	until_true 20 listening h1 18515
-	h1 ib_write_bw -F -d "$dev1" -s 8 -q 16 -N -n 3000 $ip1 >/dev/null
+	h1 ib_write_bw -F -d "$dev1" -s 8 -q $1 -N -n $((48000 / $1)) $ip1 >/dev/null
 	wait $server
 	away=$(($(counter "$dev1" looks_away h1) - away)) all=$(($(counter "$dev1" looks h1) - all))
 	echo "$away of $all looks away from the application"
-	(( away * 4 < all ))
+	(( away * 10 < all ))
 }
 left_alone() {
 	taskset -c 1 sh -c 'while :; do :; done' &
-	until_true 30 mostly_here
+	until_true 30 mostly_here 16
+	until_true 30 mostly_here 1
 }
 
 # A CPU that looks, or has been left something, goes and comes back.
@@ -92,8 +94,10 @@ check stream 40 kicks stream 1 $few
 check looked 60 looked
 check events 60 kicks events 1 $((2 * few))
 if (( $(nproc) > 1 )); then
-	check looked-away 60 looked_away
-	check stayed 60 stayed
+	check looked-away 60 looked_away many
+	check looked-away-one 60 looked_away one
+	check stayed 60 stayed many
+	check stayed-one 60 stayed one
 	check left-alone 90 left_alone
 	check cpu-goes 60 cpu_goes
 	check cpu-is-back 20 until_true 10 cpu_is_back

@@ -11,7 +11,6 @@
 
 #include "doorbell.h"
 #include "qp.h"
-#include "watch.h"
 
 #define UVERBS_MODULE_NAME arx
 #include <rdma/uverbs_named_ioctl.h>
@@ -48,8 +47,7 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn)
 		return -EINVAL;
 
 	arx_count(arx_qp_dev(qp), KICKS);
-	if (!arx_watch_takes(qp))
-		arx_requester_run(qp);
+	arx_requester_run(qp);
 	if (arx_qp_state(qp) == IB_QPS_ERR)
 		arx_qp_schedule(qp);	/* flushes receives, too */
 	return 0;

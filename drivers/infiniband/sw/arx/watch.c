@@ -5,8 +5,8 @@
  * rings when the application finds nothing to poll, which is when it waits for
  * what it has posted. What gathers meanwhile is sent together.
  *
- * The rings of many QPs are looked at by several CPUs, as far as these have
- * nothing better to do: so it is not the application's that does it all.
+ * Rings are looked at by several CPUs, as far as these have nothing better to
+ * do: so it is not the application's that does it all.
  */
 
 #include <linux/hrtimer.h>
@@ -48,21 +48,6 @@ static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
 		return false;
 	arx_qp_schedule_on(qp, cpu);
 	return true;
-}
-
-/**
- * arx_watch_takes - leave a kick to a spare CPU that looks at the ring
- * @qp: any QP
- *
- * Context: bottom halves off.
- * Return: false if there is none, or it is this one.
- */
-bool arx_watch_takes(struct arx_qp *qp)
-{
-	int cpu = READ_ONCE(qp->watch.cpu);
-
-	return cpu != READ_ONCE(qp->watch.origin) &&
-	       arx_watch_hand_over(qp, cpu);
 }
 
 /*
@@ -135,16 +120,16 @@ static int arx_watch_load_of(int cpu)
 
 /*
  * Of the CPUs near by that the application may use itself, the one that looks at
- * the fewest rings. Which these are is not known in a softirq. Other CPUs' counts
- * are not asked for once one has none, which a single stream's own CPU has.
+ * the fewest rings; the application counts as one. Which these are is not known
+ * in a softirq. Other CPUs' counts are not asked for once one has none.
  */
 static int arx_watch_place(void)
 {
 	int best = smp_processor_id();
-	int least = arx_watch_load_of(best);
+	int least = arx_watch_load_of(best) + 1;
 	int cpu;
 
-	if (!least || in_serving_softirq())
+	if (in_serving_softirq())
 		return best;
 	for_each_cpu_and(cpu, current->cpus_ptr,
 			 cpumask_of_node(numa_node_id())) {
@@ -246,7 +231,7 @@ bool arx_watch_update(struct arx_qp *qp)
 			return true;
 		qp->watch.on = true;
 		qp->watch.vain = 0;
-		WRITE_ONCE(qp->watch.origin, smp_processor_id());
+		qp->watch.origin = smp_processor_id();
 		arx_watch_settle(qp, arx_watch_place());
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
 		arx_watch_start(qp);

@@ -2,9 +2,10 @@
 /*
  * Latency of TCP: a message there and back, blocking, without Nagle.
  *   bench-tcp server PORT SIZE
- *   bench-tcp client PORT SIZE ADDRESS SECONDS
- * The client prints half of the round trip in microseconds, as perftest does
- * for write and send: the median, the 99 % and the 99.9 %.
+ *   bench-tcp client PORT SIZE ADDRESS SECONDS LEAST
+ * The client goes on for SECONDS and for LEAST messages at least. It prints
+ * half of the round trip in microseconds, as perftest does for write and send:
+ * the median, the 99 % and the 99.9 %.
  */
 
 #include <arpa/inet.h>
@@ -17,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEAST	2000
 #define MOST	1000000
 
 static double now(void)
@@ -87,7 +87,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void ask(int fd, struct sockaddr_in *address, char *buffer, size_t size, double seconds)
+static void ask(int fd, struct sockaddr_in *address, char *buffer, size_t size, double seconds, size_t least)
 {
 	double *times = calloc(MOST, sizeof(*times)), start, before, after;
 	size_t n = 0, i;
@@ -97,12 +97,12 @@ static void ask(int fd, struct sockaddr_in *address, char *buffer, size_t size, 
 	if (connect(fd, (void *)address, sizeof(*address)))
 		err(1, "connect");
 	no_delay(fd);
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 100 && i < least; i++) {
 		give(fd, buffer, size);
 		take(fd, buffer, size);
 	}
 	start = before = now();
-	while (n < MOST && (n < LEAST || before - start < seconds)) {
+	while (n < MOST && (n < least || before - start < seconds)) {
 		give(fd, buffer, size);
 		if (!take(fd, buffer, size))
 			errx(1, "the server has closed");
@@ -122,8 +122,8 @@ int main(int argc, char **argv)
 	char *buffer;
 	int fd;
 
-	if (!server && (argc != 6 || strcmp(argv[1], "client")))
-		errx(2, "usage: bench-tcp server PORT SIZE | client PORT SIZE ADDRESS SECONDS");
+	if (!server && (argc != 7 || strcmp(argv[1], "client")))
+		errx(2, "usage: bench-tcp server PORT SIZE | client PORT SIZE ADDRESS SECONDS LEAST");
 	address.sin_port = htons(atoi(argv[2]));
 	size = strtoul(argv[3], NULL, 0);
 	buffer = calloc(1, size);
@@ -135,6 +135,6 @@ int main(int argc, char **argv)
 	if (server)
 		serve(fd, &address, buffer, size);
 	else
-		ask(fd, &address, buffer, size, atof(argv[5]));
+		ask(fd, &address, buffer, size, atof(argv[5]), strtoul(argv[6], NULL, 0));
 	return 0;
 }

@@ -149,8 +149,8 @@ static int arx_unfold_read(struct arx_folded *f, struct sk_buff *skb)
 {
 	u8 buf[ARX_MAX_HEADERS];
 	u32 len = min(skb->len, ARX_MAX_HEADERS);
-	int headers = arx_headers_read(&f->h, skb_header_pointer(skb, 0, len, buf),
-				       len);
+	const u8 *p = skb_header_pointer(skb, 0, len, buf);
+	int headers = p ? arx_headers_read(&f->h, p, len) : -EINVAL;
 
 	if (headers < 0 || skb->len <= headers + f->h.pad + ARX_ICRC_LEN)
 		return -EINVAL;

@@ -121,19 +121,21 @@ static int arx_watch_load_of(int cpu)
 /*
  * Of the CPUs near by that the application may use itself, the one that looks at
  * the fewest rings; the application counts as one. Which these are is not known
- * in a softirq. Other CPUs' counts are not asked for once one has none.
+ * in a softirq. Other CPUs' counts are not asked for once one has none; the next
+ * CPU comes first, or all streams would ask, and choose, the same one.
  */
 static int arx_watch_place(void)
 {
-	int best = smp_processor_id();
-	int least = arx_watch_load_of(best) + 1;
+	int here = smp_processor_id();
+	int best = here;
+	int least = arx_watch_load_of(here) + 1;
 	int cpu;
 
 	if (in_serving_softirq())
 		return best;
-	for_each_cpu_and(cpu, current->cpus_ptr,
-			 cpumask_of_node(numa_node_id())) {
-		if (!cpu_online(cpu) || arx_watch_load_of(cpu) >= least)
+	for_each_cpu_wrap(cpu, cpumask_of_node(numa_node_id()), here + 1) {
+		if (!cpumask_test_cpu(cpu, current->cpus_ptr) ||
+		    !cpu_online(cpu) || arx_watch_load_of(cpu) >= least)
 			continue;
 		best = cpu;
 		least = arx_watch_load_of(cpu);

@@ -180,6 +180,59 @@ static void cq__lying_consumer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->cq.prod, 0);
 }
 
+/* Completions that happen at one time; returns how many were not lost. */
+static int add_at_once(struct cq_test *t, int n, bool solicited)
+{
+	int taken = 0;
+
+	local_bh_disable();
+	arx_cq_begin(&t->cq);
+	while (n--) {
+		struct arx_cqe cqe = { .wr_id = taken, .qpn = 1 };
+
+		taken += arx_cq_put(&t->cq, &cqe);
+	}
+	arx_cq_end(&t->cq, solicited, false);
+	local_bh_enable();
+	return taken;
+}
+
+static void cq__at_once(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct arx_cqe *slots = t->cq.ring.entries;
+	struct ib_wc wc[CQES];
+	int i;
+
+	as_application(t);
+	KUNIT_EXPECT_EQ(test, add_at_once(t, 0, false), 0);
+	t->cq.ring.hdr->arm += ARX_CQ_ARM_SEQ;
+	KUNIT_EXPECT_EQ(test, add_at_once(t, 0, false), 0);
+	KUNIT_EXPECT_EQ(test, t->told, 0);
+
+	KUNIT_EXPECT_EQ(test, add_at_once(t, 3, false), 3);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->cq.ring.hdr->prod, 3);
+	KUNIT_EXPECT_EQ(test, slots[0].timestamp, slots[2].timestamp);
+	KUNIT_ASSERT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 3);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, wc[i].wr_id, i);
+}
+
+/* What there was room for is there, and the event about the rest comes once. */
+static void cq__too_many_at_once(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct ib_wc wc[CQES];
+
+	KUNIT_EXPECT_EQ(test, add_at_once(t, CQES + 2, false), CQES);
+	KUNIT_EXPECT_EQ(test, t->errors, 1);
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), CQES);
+	KUNIT_EXPECT_EQ(test, add_at_once(t, 1, false), 0);
+	KUNIT_EXPECT_EQ(test, t->errors, 1);
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 0);
+}
+
 struct arming {
 	const char *name;
 	bool arm_solicited;
@@ -275,6 +328,23 @@ static void cq__moderated_by_count(struct kunit *test)
 	add_good(t, 1);
 	KUNIT_EXPECT_EQ(test, t->told, 2);
 	KUNIT_EXPECT_EQ(test, events_counted(t), 2);
+}
+
+/* All that come at one time count. */
+static void cq__moderated_at_once(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+
+	moderate(test, 3, U16_MAX);
+	add_at_once(t, 2, false);
+	KUNIT_EXPECT_EQ(test, t->told, 0);
+	add_at_once(t, 2, false);
+	KUNIT_EXPECT_EQ(test, t->told, 1);
+
+	take_all(t);
+	ARM(t);
+	add_at_once(t, 3, false);
+	KUNIT_EXPECT_EQ(test, t->told, 2);
 }
 
 static void cq__moderated_by_period(struct kunit *test)
@@ -423,9 +493,12 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq__of_a_dead_qp),
 	KUNIT_CASE(cq__time_stamps),
 	KUNIT_CASE(cq__overflow),
+	KUNIT_CASE(cq__at_once),
+	KUNIT_CASE(cq__too_many_at_once),
 	KUNIT_CASE(cq__lying_consumer),
 	KUNIT_CASE_PARAM(cq__armed_by_application, arming_gen_params),
 	KUNIT_CASE(cq__moderated_by_count),
+	KUNIT_CASE(cq__moderated_at_once),
 	KUNIT_CASE(cq__moderated_by_period),
 	KUNIT_CASE(cq__moderated_but_polled),
 	KUNIT_CASE(cq__errors_are_not_moderated),

@@ -28,36 +28,51 @@ static u32 arx_completer_end(const struct arx_swqe *swqe)
 	return arx_psn_add(swqe->first_psn, swqe->npkts);
 }
 
-/* Write the completion of the oldest WQE, if one is wanted, and let it go. */
-static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
-				 enum ib_wc_status status, u32 vendor_err)
+/* The send queue moves past the oldest WQE. */
+static void arx_completer_pass(struct arx_qp *qp, struct arx_swqe *swqe)
 {
 	struct arx_comp *comp = &qp->comp;
 
 	if (arx_completer_is_rd(swqe) && swqe->npkts)
 		arx_publish(&comp->rd_done, comp->rd_done + 1);
-
-	if (status != IB_WC_SUCCESS || qp->sq_sig_all ||
-	    swqe->wqe.flags & IB_SEND_SIGNALED) {
-		struct arx_cqe cqe = {
-			.wr_id = swqe->wqe.wr_id,
-			.byte_len = swqe->length,
-			.qpn = qp->qpn,
-			.sq_index = comp->done + 1,
-			.opcode = swqe->wc_opcode,
-			.status = status,
-			.vendor_err = vendor_err,
-			.is_send = true,
-			.vlan_id = 0xffff,
-		};
-
-		arx_publish(&comp->told, comp->done + 1);
-		if (!arx_cq_add(qp->scq, &cqe, false))
-			arx_qp_error(qp, IB_EVENT_QP_FATAL);
-	}
 	arx_sendwr_release(swqe);
 	arx_publish(&comp->done, comp->done + 1);
 	arx_ring_consume(&qp->sq, comp->done);
+}
+
+/* Tell of the oldest WQE; between arx_cq_begin() and arx_cq_end(). */
+static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
+			       enum ib_wc_status status, u32 vendor_err)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_cqe cqe = {
+		.wr_id = swqe->wqe.wr_id,
+		.byte_len = swqe->length,
+		.qpn = qp->qpn,
+		.sq_index = comp->done + 1,
+		.opcode = swqe->wc_opcode,
+		.status = status,
+		.vendor_err = vendor_err,
+		.is_send = true,
+		.vlan_id = 0xffff,
+	};
+
+	arx_publish(&comp->told, comp->done + 1);
+	return arx_cq_put(qp->scq, &cqe);
+}
+
+/* Complete the oldest WQE, which was not done. */
+static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
+				 enum ib_wc_status status, u32 vendor_err)
+{
+	bool told;
+
+	arx_cq_begin(qp->scq);
+	told = arx_completer_tell(qp, swqe, status, vendor_err);
+	arx_cq_end(qp->scq, false, true);
+	if (!told)
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+	arx_completer_pass(qp, swqe);
 }
 
 /* Fail the oldest WQE; 10.3.1: UD and UC stop sending, RC stops altogether. */
@@ -95,12 +110,43 @@ static bool arx_completer_flushing(const struct arx_qp *qp)
 	return state == IB_QPS_ERR || state == IB_QPS_SQE;
 }
 
-/* Complete a WQE that is over; of those that failed, the first one says why. */
+/*
+ * Complete the oldest WQEs as long as they are done, those wanted in one go: an
+ * acknowledgment is often of many. Returns the first that is not done, or NULL.
+ */
+static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_swqe *swqe = NULL;
+	bool began = false;
+	bool lost = false;
+
+	while (comp->done != arx_published(&qp->req.fetched)) {
+		swqe = arx_qp_swqe(qp, comp->done);
+		/* In this order: the status is set before it is over. */
+		if (!arx_completer_retirable(qp, swqe) ||
+		    swqe->status != IB_WC_SUCCESS)
+			break;
+		if (qp->sq_sig_all || swqe->wqe.flags & IB_SEND_SIGNALED) {
+			if (!began)
+				arx_cq_begin(qp->scq);
+			began = true;
+			lost |= !arx_completer_tell(qp, swqe, IB_WC_SUCCESS, 0);
+		}
+		arx_completer_pass(qp, swqe);
+		swqe = NULL;
+	}
+	if (began)
+		arx_cq_end(qp->scq, false, false);
+	if (lost)
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+	return swqe;
+}
+
+/* Complete a WQE that failed; the first of them says why. */
 static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
 {
-	if (swqe->status == IB_WC_SUCCESS)
-		arx_completer_finish(qp, swqe, IB_WC_SUCCESS, 0);
-	else if (arx_completer_flushing(qp))
+	if (arx_completer_flushing(qp))
 		arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 	else
 		arx_completer_fail(qp, swqe->status, 0);
@@ -109,14 +155,16 @@ static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
 static void arx_completer_retire_locked(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
+	struct arx_swqe *swqe;
 
-	while (comp->done != arx_published(&qp->req.fetched)) {
-		struct arx_swqe *swqe = arx_qp_swqe(qp, comp->done);
+	while ((swqe = arx_completer_retire_done(qp))) {
+		bool sent = (s32)(arx_published(&qp->req.sent) - comp->done) > 0;
 
 		if (arx_completer_retirable(qp, swqe)) {
-			arx_completer_report(qp, swqe);
-		} else if (arx_completer_flushing(qp) &&
-			   (s32)(arx_published(&qp->req.sent) - comp->done) > 0) {
+			/* If it is done, it was not so a moment ago. */
+			if (swqe->status != IB_WC_SUCCESS)
+				arx_completer_report(qp, swqe);
+		} else if (arx_completer_flushing(qp) && sent) {
 			arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 		} else {
 			break;

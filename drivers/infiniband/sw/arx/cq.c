@@ -34,9 +34,12 @@ static u32 arx_cq_consumed(const struct arx_cq *cq)
 /* Moderation: may the event that is due come with a later completion? */
 static bool arx_cq_holds(struct arx_cq *cq)
 {
-	if (++cq->held >= cq->count)
+	bool first = !cq->held;
+
+	cq->held += cq->added;
+	if (cq->held >= cq->count)
 		return false;
-	if (cq->held == 1)
+	if (first)
 		hrtimer_start(&cq->timer,
 			      ns_to_ktime((u64)cq->period * NSEC_PER_USEC),
 			      HRTIMER_MODE_REL_SOFT);
@@ -50,15 +53,15 @@ static void arx_cq_answer(struct arx_cq *cq, u32 arm)
 }
 
 /*
- * Is the consumer to be told of this completion, and now? An error does not
- * wait for others.
+ * Is the consumer to be told of what was added, and now? An error does not wait
+ * for others.
  */
 static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 {
 	u32 arm;
 
 	/*
-	 * Between writing a completion and reading the request. Pairs with the
+	 * Between writing completions and reading the request. Pairs with the
 	 * consumer's between making the request and looking once more: either
 	 * this sees the request, or the consumer the completion. (A kernel
 	 * consumer does both under cq->lock.)
@@ -121,17 +124,6 @@ static u16 arx_cq_user_flags(u16 flags)
 	       (flags & IB_WC_WITH_INVALIDATE ? ARX_CQE_WITH_INV : 0);
 }
 
-static void arx_cq_write(struct arx_cq *cq, const struct arx_cqe *cqe)
-{
-	struct arx_cqe *slot = arx_ring_entry(&cq->ring, cq->prod);
-
-	*slot = *cqe;
-	if (cq->ib.uobject)
-		slot->wc_flags = arx_cq_user_flags(cqe->wc_flags);
-	slot->timestamp = ktime_get_ns();
-	arx_ring_produce(&cq->ring, ++cq->prod);
-}
-
 /**
  * arx_cq_waiting - completions that an application has not taken yet
  * @cq: any
@@ -150,38 +142,86 @@ u32 arx_cq_waiting(struct arx_cq *cq)
 }
 
 /**
- * arx_cq_add - complete a work request
- * @cq: where to
- * @cqe: all but the time stamp
- * @solicited: the message asked for a solicited event; errors are always one
+ * arx_cq_begin - be about to add completions
+ * @cq: where to; its lock is held until arx_cq_end()
+ *
+ * All that are added until then have one time, and the consumer's request is
+ * looked at once for them.
  *
  * Context: bottom halves off; the caller's QP keeps @cq.
+ */
+void arx_cq_begin(struct arx_cq *cq)
+{
+	spin_lock(&cq->lock);
+	cq->added = 0;
+	cq->now = ktime_get_ns();
+}
+
+/**
+ * arx_cq_put - complete a work request
+ * @cq: between arx_cq_begin() and arx_cq_end()
+ * @cqe: all but the time stamp; @wc_flags are enum ib_wc_flags
+ *
+ * An application that polls sees it at once.
+ *
  * Return: false if the completion is lost, now or since an earlier one was: then
  * the QP must fail.
  */
-bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
+bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
 {
-	bool notify = false;
-	bool first = false;
-	bool taken;
+	struct arx_cqe *slot;
 
-	spin_lock(&cq->lock);
-	if (!cq->overflown) {
-		first = arx_ring_full(&cq->ring, cq->prod);
-		cq->overflown = first;
-	}
-	taken = !cq->overflown;
-	if (taken) {
-		arx_cq_write(cq, cqe);
-		notify = arx_cq_answers(cq, solicited,
-					cqe->status != IB_WC_SUCCESS);
-	}
+	if (arx_ring_full(&cq->ring, cq->prod))
+		cq->overflown = true;
+	if (cq->overflown)
+		return false;
+
+	slot = arx_ring_entry(&cq->ring, cq->prod);
+	*slot = *cqe;
+	if (cq->ib.uobject)
+		slot->wc_flags = arx_cq_user_flags(cqe->wc_flags);
+	slot->timestamp = cq->now;
+	arx_ring_produce(&cq->ring, ++cq->prod);
+	cq->added++;
+	return true;
+}
+
+/**
+ * arx_cq_end - tell the consumer of what was added, if it asked for that
+ * @cq: after arx_cq_begin()
+ * @solicited: a message asked for a solicited event
+ * @error: a completion is an error, which always is a solicited event
+ */
+void arx_cq_end(struct arx_cq *cq, bool solicited, bool error)
+{
+	bool notify = cq->added && arx_cq_answers(cq, solicited, error);
+	bool first = cq->overflown && !cq->overflow_told;
+
+	cq->overflow_told = cq->overflown;
 	spin_unlock(&cq->lock);
 
 	if (notify)
 		arx_cq_notify(cq);
 	if (first)
 		arx_cq_overflow(cq);
+}
+
+/**
+ * arx_cq_add - complete one work request
+ * @cq: where to
+ * @cqe: as of arx_cq_put()
+ * @solicited: the message asked for a solicited event; errors are always one
+ *
+ * Context: bottom halves off; the caller's QP keeps @cq.
+ * Return: as of arx_cq_put().
+ */
+bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
+{
+	bool taken;
+
+	arx_cq_begin(cq);
+	taken = arx_cq_put(cq, cqe);
+	arx_cq_end(cq, solicited, cqe->status != IB_WC_SUCCESS);
 	return taken;
 }
 

@@ -16,7 +16,10 @@
  * @prod: next CQE to write; the ring's prod is its copy
  * @cons: kernel consumers: next CQE to poll
  * @armed: the value of hdr->arm that has been answered with an event
- * @overflown: a CQE was lost: no more are written, IB_EVENT_CQ_ERR was sent
+ * @added: completions since arx_cq_begin()
+ * @now: CLOCK_MONOTONIC at arx_cq_begin(), in ns
+ * @overflown: a CQE was lost: no more are written
+ * @overflow_told: IB_EVENT_CQ_ERR was sent
  * @count: moderation: an event is held back for so many completions; 0: off
  * @period: moderation: but not longer, in microseconds
  * @held: completions since the last event that one is due for
@@ -31,7 +34,10 @@ struct arx_cq {
 	u32 prod;
 	u32 cons;
 	u32 armed;
+	u32 added;
+	u64 now;
 	bool overflown;
+	bool overflow_told;
 	u16 count;
 	u16 period;
 	u32 held;
@@ -45,6 +51,9 @@ static inline struct arx_cq *to_arx_cq(struct ib_cq *ib)
 }
 
 u32 arx_cq_waiting(struct arx_cq *cq);
+void arx_cq_begin(struct arx_cq *cq);
+bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe);
+void arx_cq_end(struct arx_cq *cq, bool solicited, bool error);
 bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited);
 
 /* verbs */

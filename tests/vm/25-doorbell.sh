@@ -41,17 +41,17 @@ set_again() {
 
 # CPUs that are idle do their part, of those that the application may use; with one ring now and then, as who kicks works, too.
 many() { "$@" verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'many: op=write,mix size=8,200 qps=16 both=1 count=300'; }
-# bursts QPS [taskset ...]: of a hundred messages each
+# bursts QPS MESSAGES [taskset ...]: of a hundred each
 bursts() {
-	local qps=$1 server
-	shift
-	h1 ib_write_bw -F -d "$dev1" -s 8 -q $qps -N -n $((48000 / qps)) >/dev/null &
+	local qps=$1 n=$(($2 / $1)) server
+	shift 2
+	h1 ib_write_bw -F -d "$dev1" -s 8 -q $qps -N -n $n >/dev/null &
 	server=$!
 	until_true 20 listening h1 18515
-	h1 "$@" ib_write_bw -F -d "$dev1" -s 8 -q $qps -N -n $((48000 / qps)) $ip1 >/dev/null
+	h1 "$@" ib_write_bw -F -d "$dev1" -s 8 -q $qps -N -n $n $ip1
 	wait $server
 }
-one() { bursts 1 "$@"; }
+one() { bursts 1 48000 "$@"; }
 looked_away() {
 	local before
 	before=$(counter "$dev1" looks_away h1)
@@ -72,7 +72,7 @@ stayed() {
 mostly_here() {
 	local away all
 	away=$(counter "$dev1" looks_away h1) all=$(counter "$dev1" looks h1)
-	bursts 16
+	bursts 16 48000
 	away=$(($(counter "$dev1" looks_away h1) - away)) all=$(($(counter "$dev1" looks h1) - all))
 	echo "$away of $all looks away from the application"
 	(( away * 4 < all ))
@@ -80,6 +80,18 @@ mostly_here() {
 left_alone() {
 	taskset -c 1 sh -c 'while :; do :; done' &
 	until_true 30 mostly_here
+}
+
+# One that is idle looks again at once while it finds something: more often than a timer of 20 ms could have it do so.
+at_once() {
+	local away by_timer
+	attribute "$attribute" 20000 >/dev/null
+	away=$(counter "$dev1" looks_away h1)
+	by_timer=$(bursts 1 480000 | awk '$1 == 8 { print int(480000 / $NF / 20000) + 1 }')	# $NF: messages in a microsecond
+	away=$(($(counter "$dev1" looks_away h1) - away))
+	attribute "$attribute" 50 >/dev/null
+	echo "$away looks away from the application, $by_timer by a timer at most"
+	(( away > by_timer ))
 }
 
 # A CPU that looks, or has been left something, goes and comes back.
@@ -103,6 +115,7 @@ if (( $(nproc) > 1 )); then
 	check looked-away-one 60 until_true 50 looked_away one
 	check stayed 60 stayed many
 	check stayed-one 60 stayed one
+	check at-once 60 until_true 50 at_once
 	check left-alone 90 left_alone
 	check cpu-goes 60 cpu_goes
 	check cpu-is-back 20 until_true 10 cpu_is_back

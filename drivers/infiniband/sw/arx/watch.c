@@ -6,10 +6,12 @@
  * what it has posted. What gathers meanwhile is sent together.
  *
  * Rings are looked at by several CPUs, as far as these have nothing better to
- * do: so it is not the application's that does it all.
+ * do: so it is not the application's that does it all. One that has nothing else
+ * to do at all does not wait for the timer while it finds requests.
  */
 
 #include <linux/hrtimer.h>
+#include <linux/sched/stat.h>
 #include <linux/sysfs.h>
 
 #include "compat.h"
@@ -161,6 +163,27 @@ static void arx_watch_start(struct arx_qp *qp)
 		      HRTIMER_MODE_REL_SOFT);
 }
 
+/* Nobody waits for this CPU, and the application runs on another. */
+static bool arx_watch_is_idle_here(const struct arx_qp *qp)
+{
+	return smp_processor_id() == qp->watch.cpu &&
+	       qp->watch.cpu != qp->watch.origin &&
+	       (is_idle_task(current) || single_task_running());
+}
+
+/* The next look. @busy: the last one found several: why wait for more? */
+static void arx_watch_next(struct arx_qp *qp, bool busy)
+{
+	if (!busy || !arx_watch_is_idle_here(qp)) {
+		arx_watch_start(qp);
+		return;
+	}
+	qp->watch.seen = qp->req.fetched;
+	arx_count(arx_qp_dev(qp), LOOKS);
+	set_bit(ARX_REQ_LOOK, &qp->req.pending);
+	arx_qp_schedule_on(qp, qp->watch.cpu);
+}
+
 /*
  * A look may come at once after a long turn, and its packets' way up on this
  * host, in which the application could not run: one in vain says nothing.
@@ -214,7 +237,8 @@ void arx_watch_forget(struct arx_qp *qp)
  * arx_watch_update - behind a turn: shall the ring be looked at again unasked?
  * @qp: any QP
  *
- * It is as long as looks find several short requests. What is posted while that
+ * It is as long as looks find several short requests, by the timer or, on an idle
+ * CPU, at once: the work goes to the end of that CPU's queue each time. What is posted while that
  * ends was either posted before the flag was cleared, and found here; or the
  * application sees the flag clear, and kicks: it publishes, then reads the
  * flag; here the flag is cleared, then what it published is read.
@@ -225,6 +249,7 @@ void arx_watch_forget(struct arx_qp *qp)
 bool arx_watch_update(struct arx_qp *qp)
 {
 	bool look = test_bit(ARX_REQ_LOOK, &qp->req.pending);
+	u32 new = qp->req.fetched - qp->watch.seen;
 
 	if (look)
 		clear_bit(ARX_REQ_LOOK, &qp->req.pending);
@@ -246,7 +271,7 @@ bool arx_watch_update(struct arx_qp *qp)
 			arx_count(arx_qp_dev(qp), LOOKS_AWAY);
 		if (arx_watch_disturbs(qp))
 			arx_watch_settle(qp, qp->watch.origin);
-		arx_watch_start(qp);
+		arx_watch_next(qp, new > 1);
 		return true;
 	}
 	arx_watch_stop(qp);

@@ -7,14 +7,19 @@
  * always waiting for the completion: by the first pair alone while the others
  * are idle, then by all in turn. Prints, as JSON, microseconds for each message
  * and the kernel's memory for an idle QP beside its rings, which are memory of
- * the application's size and choice.
+ * the application's size and choice. Between messages, again and again, a loop of
+ * fixed work runs: a machine that others slow down slows both, and what a
+ * message takes in loops says more about how that grows with COUNT.
  *
  * With "busy", there are two pairs, and the other one always has 1 GiB posted:
- * the median, the 99th percentile and the most that a message takes beside it.
+ * the median, the 99th and 99.9th percentile and the most that a message takes
+ * beside it. And, just before, the longest that the machine keeps two threads,
+ * which do nothing but read the clock, from doing so.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,24 +153,48 @@ static void write_one(struct side *from, struct side *to, int i)
 	check(n == 1 && wc.status == IBV_WC_SUCCESS, "completion");
 }
 
-/* Microseconds for a message, of @count QPs in turn. */
-static double measure(struct side *from, struct side *to, int count, double seconds)
+/* Always the same work, of some hundred microseconds. Returns seconds. */
+static double loop(void)
 {
-	double start, end;
-	long n = 0;
+	static volatile unsigned int words[1024];
+	double start = now();
+	unsigned int i;
+
+	for (i = 0; i < 100000; i++)
+		words[i % 1024] += words[i * 7 % 1024] ^ i;
+	return now() - start;
+}
+
+struct cost {
+	double us;	/* of a message */
+	double loops;	/* of a message */
+};
+
+#define SLICE	(5e-3)	/* seconds of messages between two loops */
+
+/* What a message costs, of @count QPs in turn. */
+static struct cost measure(struct side *from, struct side *to, int count, double seconds)
+{
+	double end, start, messages = 0, loops = 0;
+	long n = 0, slices = 0;
 	int i;
 
 	/* Not the first message of a QP, which finds its route. */
 	for (i = 0; i < count; i++)
 		write_one(from, to, i);
-	start = now();
-	end = start + seconds;
-	for (i = 0; now() < end || n < count; n++) {
-		write_one(from, to, i);
-		if (++i == count)
-			i = 0;
+	end = now() + seconds;
+	for (i = 0; now() < end || n < count; slices++) {
+		loops += loop();
+		start = now();
+		do {
+			write_one(from, to, i);
+			if (++i == count)
+				i = 0;
+			n++;
+		} while (now() < start + SLICE);
+		messages += now() - start;
 	}
-	return (now() - start) / n * 1e6;
+	return (struct cost) { messages / n * 1e6, messages / n / (loops / slices) };
 }
 
 static void add_bulk(struct side *s)
@@ -198,9 +227,59 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static double stall_end;
+
+static void stay_on(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	check(!sched_setaffinity(0, sizeof(cpus), &cpus), "sched_setaffinity");
+}
+
+/* The longest this thread is kept from reading the clock, in microseconds. */
+static double stall(int cpu)
+{
+	double last, read, most = 0;
+
+	stay_on(cpu);
+	for (read = now(); read < stall_end;) {
+		last = read;
+		read = now();
+		if (read - last > most)
+			most = read - last;
+	}
+	return most * 1e6;
+}
+
+static void *stall_there(void *most)
+{
+	*(double *)most = stall(1);
+	return NULL;
+}
+
+/* Both CPUs are busy then, as they are with the messages. */
+static double longest_stall(double seconds)
+{
+	double here, there;
+	pthread_t thread;
+	cpu_set_t cpus;
+
+	check(!sched_getaffinity(0, sizeof(cpus), &cpus), "sched_getaffinity");
+	stall_end = now() + seconds;
+	check(!pthread_create(&thread, NULL, stall_there, &there), "pthread_create");
+	here = stall(0);
+	pthread_join(thread, NULL);
+	check(!sched_setaffinity(0, sizeof(cpus), &cpus), "sched_setaffinity");
+	return here > there ? here : there;
+}
+
 /* One pair writes 8 bytes at a time while the other always has 1 GiB to write. */
 static void measure_beside_bulk(struct side *from, struct side *to, double seconds)
 {
+	double stalled = longest_stall(seconds);
+
 	static double took[1000000];
 	struct ibv_wc wc;
 	double end;
@@ -222,7 +301,8 @@ static void measure_beside_bulk(struct side *from, struct side *to, double secon
 	}
 	check(bulks > 0, "not one bulk has arrived");
 	qsort(took, n, sizeof(took[0]), by_size);
-	printf("{\"median\": %.3f, \"p99\": %.3f, \"most\": %.3f}\n", took[n / 2], took[n * 99L / 100], took[n - 1]);
+	printf("{\"median\": %.3f, \"p99\": %.3f, ", took[n / 2], took[n * 99L / 100]);
+	printf("\"p999\": %.3f, \"most\": %.3f, \"stall\": %.3f}\n", took[n * 999L / 1000], took[n - 1], stalled);
 }
 
 /* In KiB; what is free, or could be at once. */
@@ -261,7 +341,7 @@ static void make_pair(struct side *a, struct side *b, int i, struct ibv_cq *send
 static void measure_counts(struct side *a, struct side *b, int count, double seconds)
 {
 	long free_before, mapped_before, taken;
-	double one, turn;
+	struct cost one, turn;
 	int i;
 
 	free_before = available();
@@ -271,7 +351,9 @@ static void measure_counts(struct side *a, struct side *b, int count, double sec
 	taken = (free_before - available()) - (mapped() - mapped_before);
 	one = measure(a, b, 1, seconds);
 	turn = measure(a, b, count, seconds);
-	printf("{\"one\": %.3f, \"turn\": %.3f, \"kib\": %.3f}\n", one, turn, taken / (2.0 * count));
+	printf("{\"one\": %.3f, \"one_loops\": %.5f, ", one.us, one.loops);
+	printf("\"turn\": %.3f, \"turn_loops\": %.5f, ", turn.us, turn.loops);
+	printf("\"kib\": %.3f}\n", taken / (2.0 * count));
 }
 
 int main(int argc, char **argv)

@@ -24,8 +24,12 @@
  */
 #define ARX_WATCH_DEPTH		8
 
-/* Looks that find nothing, one after the other, until looking ends. */
-#define ARX_WATCH_VAIN		3
+/*
+ * Looks that find nothing, one after the other, until looking ends. A program
+ * with many QPs comes by a ring again after it has served all others; to begin
+ * anew is more work than these looks are.
+ */
+#define ARX_WATCH_VAIN		20
 
 /*
  * A system call is nothing beside the work for a longer message, which is done

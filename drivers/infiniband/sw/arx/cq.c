@@ -151,6 +151,7 @@ u32 arx_cq_waiting(struct arx_cq *cq)
  * Context: bottom halves off; the caller's QP keeps @cq.
  */
 void arx_cq_begin(struct arx_cq *cq)
+	__acquires(&cq->lock)
 {
 	spin_lock(&cq->lock);
 	cq->added = 0;
@@ -193,6 +194,7 @@ bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
  * @error: a completion is an error, which always is a solicited event
  */
 void arx_cq_end(struct arx_cq *cq, bool solicited, bool error)
+	__releases(&cq->lock)
 {
 	bool notify = cq->added && arx_cq_answers(cq, solicited, error);
 	bool first = cq->overflown && !cq->overflow_told;

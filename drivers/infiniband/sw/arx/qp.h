@@ -284,8 +284,8 @@ struct arx_comp {
  * @comp: completer
  * @work: runs requester and responder from softirq context
  * @move: the same, on a certain CPU
- * @tx_sock: owns the packets on their way down, see tx.c
- * @tx_blocked: @tx_sock was full; whoever clears it schedules the QP
+ * @tx_sk: owns the packets on their way down, see tx.c
+ * @tx_blocked: @tx_sk was full; whoever clears it schedules the QP
  * @tx_behind: the same, packets must not overtake those of another CPU
  */
 struct arx_qp {
@@ -316,7 +316,7 @@ struct arx_qp {
 	struct arx_comp comp;
 	struct work_struct work;
 	struct work_struct move;
-	struct socket *tx_sock;
+	struct sock *tx_sk;
 	bool tx_blocked;
 	bool tx_behind;
 };

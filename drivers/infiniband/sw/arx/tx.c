@@ -58,7 +58,7 @@ static bool arx_tx_wakes(struct arx_qp *qp)
 	if (READ_ONCE(qp->tx_behind))
 		wakes = xchg(&qp->tx_behind, false);
 	if (READ_ONCE(qp->tx_blocked) &&
-	    sk_wmem_alloc_get(qp->tx_sock->sk) <= ARX_TX_SNDBUF / 2)
+	    sk_wmem_alloc_get(qp->tx_sk) <= ARX_TX_SNDBUF / 2)
 		wakes |= xchg(&qp->tx_blocked, false);
 	return wakes;
 }
@@ -105,7 +105,7 @@ int arx_tx_init(struct arx_qp *qp)
 	WRITE_ONCE(arx_tx_write_space_default, sock->sk->sk_write_space);
 	sock->sk->sk_write_space = arx_tx_write_space;
 	rcu_assign_sk_user_data(sock->sk, qp);
-	qp->tx_sock = sock;
+	qp->tx_sk = sock->sk;
 	return 0;
 }
 
@@ -119,7 +119,7 @@ int arx_tx_init(struct arx_qp *qp)
  */
 void arx_tx_forget(struct arx_qp *qp)
 {
-	struct sock *sk = qp->tx_sock->sk;
+	struct sock *sk = qp->tx_sk;
 
 	WRITE_ONCE(sk->sk_write_space, READ_ONCE(arx_tx_write_space_default));
 	rcu_assign_sk_user_data(sk, NULL);
@@ -135,8 +135,8 @@ void arx_tx_forget(struct arx_qp *qp)
 void arx_tx_cleanup(struct arx_qp *qp)
 {
 	/* Packets keep what they need of it. */
-	sock_release(qp->tx_sock);
-	qp->tx_sock = NULL;
+	sock_release(qp->tx_sk->sk_socket);
+	qp->tx_sk = NULL;
 }
 
 /**
@@ -149,7 +149,7 @@ void arx_tx_cleanup(struct arx_qp *qp)
  */
 u32 arx_tx_waits(const struct arx_qp *qp)
 {
-	return sk_wmem_alloc_get(qp->tx_sock->sk);
+	return sk_wmem_alloc_get(qp->tx_sk);
 }
 
 /*
@@ -182,7 +182,7 @@ static u32 arx_tx_queue(const struct arx_qp *qp)
 {
 	const struct net_device *netdev = arx_qp_dev(qp)->netdev;
 
-	return reciprocal_scale(qp->tx_sock->sk->sk_txhash,
+	return reciprocal_scale(qp->tx_sk->sk_txhash,
 				READ_ONCE(netdev->real_num_tx_queues));
 }
 
@@ -244,7 +244,7 @@ static bool arx_tx_must_wait(struct arx_qp *qp, struct arx_tx_batch *batch,
 static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_batch *batch,
 			    const struct arx_run *run)
 {
-	struct sock *sk = qp->tx_sock->sk;
+	struct sock *sk = qp->tx_sk;
 
 	if (arx_tx_must_wait(qp, batch, run))
 		return false;
@@ -574,7 +574,7 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 {
 	struct net *net = dev_net(arx_qp_dev(qp)->netdev);
 	const struct arx_av *av = batch->av;
-	struct sock *sk = qp->tx_sock->sk;
+	struct sock *sk = qp->tx_sk;
 	int err;
 
 	arx_tx_push_udp(av, skb);
@@ -648,7 +648,7 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 		}
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
 	}
-	sk_tx_queue_set(qp->tx_sock->sk, arx_tx_queue(qp));
+	sk_tx_queue_set(qp->tx_sk, arx_tx_queue(qp));
 	arx_tx_send_packets(qp, batch, first);
 }
 

@@ -151,51 +151,50 @@ static int arx_watch_place(void)
 	return best;
 }
 
+/* Is this the CPU that looks, and another one the application's? */
+static bool arx_watch_is_away_here(const struct arx_qp *qp)
+{
+	return smp_processor_id() == qp->watch.cpu &&
+	       qp->watch.cpu != qp->watch.origin;
+}
+
 /* A CPU that has somebody's program to run is none to spare. */
 static bool arx_watch_disturbs(const struct arx_qp *qp)
 {
-	return smp_processor_id() == qp->watch.cpu &&
-	       qp->watch.cpu != qp->watch.origin && !(current->flags & PF_KTHREAD);
+	return arx_watch_is_away_here(qp) && !(current->flags & PF_KTHREAD);
 }
 
-static void arx_watch_start(struct arx_qp *qp)
-{
-	u64 usecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs);
-
-	qp->watch.seen = qp->req.fetched;
-	hrtimer_start(&qp->watch.timer, ns_to_ktime(usecs * NSEC_PER_USEC),
-		      HRTIMER_MODE_REL_SOFT);
-}
-
-/* Nobody waits for this CPU, and the application runs on another. */
+/* One that nobody waits for is. */
 static bool arx_watch_is_idle_here(const struct arx_qp *qp)
 {
-	return smp_processor_id() == qp->watch.cpu &&
-	       qp->watch.cpu != qp->watch.origin &&
+	return arx_watch_is_away_here(qp) &&
 	       (is_idle_task(current) || single_task_running());
 }
 
 /* The next look. @busy: the last one found several: why wait for more? */
 static void arx_watch_next(struct arx_qp *qp, bool busy)
 {
-	if (!busy || !arx_watch_is_idle_here(qp)) {
-		arx_watch_start(qp);
-		return;
-	}
+	u64 usecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs);
+
 	qp->watch.seen = qp->req.fetched;
-	arx_count(arx_qp_dev(qp), LOOKS);
-	set_bit(ARX_REQ_LOOK, &qp->req.pending);
-	arx_qp_schedule_on(qp, qp->watch.cpu);
+	if (busy && arx_watch_is_idle_here(qp)) {
+		arx_count(arx_qp_dev(qp), LOOKS);
+		set_bit(ARX_REQ_LOOK, &qp->req.pending);
+		arx_qp_schedule_on(qp, qp->watch.cpu);
+	} else {
+		hrtimer_start(&qp->watch.timer,
+			      ns_to_ktime(usecs * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_SOFT);
+	}
 }
 
 /*
  * A look may come at once after a long turn, and its packets' way up on this
- * host, in which the application could not run: one in vain says nothing.
+ * host, in which the application could not run: one in vain says nothing. @new:
+ * requests since the last look.
  */
-static bool arx_watch_goes_on(struct arx_qp *qp)
+static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 {
-	u32 new = qp->req.fetched - qp->watch.seen;
-
 	if (new)
 		qp->watch.vain = 0;
 	else
@@ -242,10 +241,10 @@ void arx_watch_forget(struct arx_qp *qp)
  * @qp: any QP
  *
  * It is as long as looks find several short requests, by the timer or, on an idle
- * CPU, at once: the work goes to the end of that CPU's queue each time. What is posted while that
- * ends was either posted before the flag was cleared, and found here; or the
- * application sees the flag clear, and kicks: it publishes, then reads the
- * flag; here the flag is cleared, then what it published is read.
+ * CPU, at once: the work goes to the end of that CPU's queue each time. What is
+ * posted while that ends was either posted before the flag was cleared, and found
+ * here; or the application sees the flag clear, and kicks: it publishes, then
+ * reads the flag; here the flag is cleared, then what it published is read.
  *
  * Context: req.lock held.
  * Return: false if the ring holds something that nobody will tell of.
@@ -265,12 +264,12 @@ bool arx_watch_update(struct arx_qp *qp)
 		qp->watch.origin = smp_processor_id();
 		arx_watch_settle(qp, arx_watch_place());
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
-		arx_watch_start(qp);
+		arx_watch_next(qp, false);
 		return true;
 	}
 	if (!look)
 		return true;
-	if (arx_watch_goes_on(qp)) {
+	if (arx_watch_goes_on(qp, new)) {
 		if (smp_processor_id() != qp->watch.origin)
 			arx_count(arx_qp_dev(qp), LOOKS_AWAY);
 		if (arx_watch_disturbs(qp))

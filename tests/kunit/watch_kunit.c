@@ -189,6 +189,24 @@ static void watch__ends_in_vain(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
+/* CPUs that were busy when it began may be idle now. */
+static void watch__seats_anew(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	post_and_kick(test, 8, 0, 8);
+	qp->watch.origin = -1;
+	qp->watch.until = jiffies + HZ;
+	post_and_kick(test, 2, 0, 8);
+	KUNIT_EXPECT_EQ(test, qp->watch.origin, -1);
+	qp->watch.until = jiffies - 1;
+	post_and_kick(test, 2, 0, 8);
+	KUNIT_EXPECT_GE(test, qp->watch.origin, 0);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, qp->watch.until));
+	KUNIT_EXPECT_EQ(test, watch_load_of(qp->watch.cpu), 1);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+}
+
 /* Streams come in bursts: after one, the next is not to be proved again. */
 static void watch__begins_again(struct kunit *test)
 {
@@ -326,6 +344,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__look_after_reset),
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__ends_in_vain),
+	KUNIT_CASE(watch__seats_anew),
 	KUNIT_CASE(watch__begins_again),
 	KUNIT_CASE(watch__forgets),
 	KUNIT_CASE(watch__load),

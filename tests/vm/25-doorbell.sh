@@ -41,16 +41,18 @@ set_again() {
 
 # CPUs that are idle do their part, of those that the application may use; with one ring now and then, as who kicks works, too.
 many() { "$@" verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'many: op=write,mix size=8,200 qps=16 both=1 count=300'; }
-# bursts QPS MESSAGES [taskset ...]: of a hundred each
-bursts() {
-	local qps=$1 n=$(($2 / $1)) server
-	shift 2
-	h1 ib_write_bw -F -d "$dev1" -s 8 -q $qps -N -n $n >/dev/null &
+# stream QPS OPTION VALUE [taskset ...]
+stream() {
+	local args=(-F -d "$dev1" -s 8 -q "$1" -N "$2" "$3") server
+	shift 3
+	h1 ib_write_bw "${args[@]}" >/dev/null &
 	server=$!
 	until_true 20 listening h1 18515
-	h1 "$@" ib_write_bw -F -d "$dev1" -s 8 -q $qps -N -n $n $ip1
+	h1 "$@" ib_write_bw "${args[@]}" $ip1
 	wait $server
 }
+# bursts QPS MESSAGES [taskset ...]: of a hundred each
+bursts() { stream $1 -n $(($2 / $1)) "${@:3}"; }
 one() { bursts 1 48000 "$@"; }
 looked_away() {
 	local before
@@ -94,6 +96,26 @@ at_once() {
 	(( away > by_timer ))
 }
 
+# And one that was disturbed comes back, when nobody is any more.
+comes_back() {
+	local away spinner stream
+	stream 1 -D 5 >/dev/null &
+	stream=$!
+	taskset -c 1 sh -c 'while :; do :; done' &
+	spinner=$!
+	sleep 1
+	kill $spinner
+	wait $spinner || true
+	sleep 0.5
+	away=$(counter "$dev1" looks_away h1)
+	sleep 1
+	away=$(($(counter "$dev1" looks_away h1) - away))
+	kill -0 $stream
+	echo "$away looks away from the application, half a second after the CPU was idle again"
+	wait $stream
+	(( away > 100 ))
+}
+
 # A CPU that looks, or has been left something, goes and comes back.
 cpu_goes() {
 	local online=/sys/devices/system/cpu/cpu1/online
@@ -117,6 +139,7 @@ if (( $(nproc) > 1 )); then
 	check stayed-one 60 stayed one
 	check at-once 60 until_true 50 at_once
 	check left-alone 90 left_alone
+	check comes-back 120 comes_back
 	check cpu-goes 60 cpu_goes
 	check cpu-is-back 20 until_true 10 cpu_is_back
 else

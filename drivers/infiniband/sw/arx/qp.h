@@ -102,7 +102,8 @@ struct arx_req {
  * @timer: the next look
  * @on: ARX_RING_NO_KICK is set
  * @cpu: the CPU that looks, -1 for none; published
- * @origin: the CPU where that began: the application's
+ * @origin: the CPU of the application when @cpu was chosen
+ * @until: jiffies from which on it is to be chosen anew
  * @vain: looks in a row that found nothing
  * @again: so many requests after it ended it is asked whether to begin
  * @seen: req.fetched at the last look, or when it was asked whether to begin
@@ -115,6 +116,7 @@ struct arx_watch {
 	int cpu;
 	int origin;
 	u32 seen;
+	unsigned long until;
 };
 
 /**

@@ -32,6 +32,12 @@
 #define ARX_WATCH_VAIN		20
 
 /*
+ * CPUs get other things to do, and applications move: so many milliseconds after
+ * a CPU was chosen, the next kick chooses anew.
+ */
+#define ARX_WATCH_MSECS		100
+
+/*
  * A system call is nothing beside the work for a longer message, which is done
  * best at once, while what it is about is in the cache.
  */
@@ -117,6 +123,7 @@ static void arx_watch_settle(struct arx_qp *qp, int cpu)
 	if (cpu >= 0)
 		atomic_inc(per_cpu_ptr(&arx_watch_load, cpu));
 	WRITE_ONCE(qp->watch.cpu, cpu);
+	qp->watch.until = jiffies + msecs_to_jiffies(ARX_WATCH_MSECS);
 }
 
 static int arx_watch_load_of(int cpu)
@@ -149,6 +156,19 @@ static int arx_watch_place(void)
 			break;
 	}
 	return best;
+}
+
+/* The application is here, or what looks for it. */
+static void arx_watch_seat(struct arx_qp *qp)
+{
+	qp->watch.origin = smp_processor_id();
+	arx_watch_settle(qp, -1);
+	arx_watch_settle(qp, arx_watch_place());
+}
+
+static bool arx_watch_is_long_seated(const struct arx_qp *qp)
+{
+	return !in_serving_softirq() && time_after(jiffies, qp->watch.until);
 }
 
 /* Is this the CPU that looks, and another one the application's? */
@@ -261,14 +281,16 @@ bool arx_watch_update(struct arx_qp *qp)
 			return true;
 		qp->watch.on = true;
 		qp->watch.vain = 0;
-		qp->watch.origin = smp_processor_id();
-		arx_watch_settle(qp, arx_watch_place());
+		arx_watch_seat(qp);
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
 		arx_watch_next(qp, false);
 		return true;
 	}
-	if (!look)
+	if (!look) {
+		if (arx_watch_is_long_seated(qp))
+			arx_watch_seat(qp);
 		return true;
+	}
 	if (arx_watch_goes_on(qp, new)) {
 		if (smp_processor_id() != qp->watch.origin)
 			arx_count(arx_qp_dev(qp), LOOKS_AWAY);

@@ -207,6 +207,30 @@ static void watch__seats_anew(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
+/* Looks that find few come less often, those that find many as often again. */
+static void watch__paces(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	u64 sooner = FOREVER * NSEC_PER_USEC / 8;
+	int i;
+
+	post_and_kick(test, 8, 0, 8);
+	for (i = 3; i >= 0; i--) {
+		KUNIT_EXPECT_EQ(test, qp->watch.hurry, i);
+		KUNIT_EXPECT_LE(test, hrtimer_get_remaining(&qp->watch.timer),
+				sooner << (3 - i));
+		post(test, 2, 0, 8);
+		pair_look(test->priv, 0);
+	}
+	KUNIT_EXPECT_GT(test, hrtimer_get_remaining(&qp->watch.timer),
+			sooner << 2);
+	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 0);
+	qp->watch.seen -= 96;		/* as if kicks had found them */
+	post(test, 2, 0, 8);
+	pair_look(test->priv, 0);
+	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 1);
+}
+
 /* Streams come in bursts: after one, the next is not to be proved again. */
 static void watch__begins_again(struct kunit *test)
 {
@@ -345,6 +369,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__ends_in_vain),
 	KUNIT_CASE(watch__seats_anew),
+	KUNIT_CASE(watch__paces),
 	KUNIT_CASE(watch__begins_again),
 	KUNIT_CASE(watch__forgets),
 	KUNIT_CASE(watch__load),

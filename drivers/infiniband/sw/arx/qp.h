@@ -106,6 +106,7 @@ struct arx_req {
  * @until: jiffies from which on it is to be chosen anew
  * @vain: looks in a row that found nothing
  * @again: so many requests after it ended it is asked whether to begin
+ * @hurry: log2 of how much sooner than doorbell_usecs the next look is due
  * @seen: req.fetched at the last look, or when it was asked whether to begin
  */
 struct arx_watch {
@@ -113,6 +114,7 @@ struct arx_watch {
 	bool on;
 	u8 vain;
 	u8 again;
+	u8 hurry;
 	int cpu;
 	int origin;
 	u32 seen;

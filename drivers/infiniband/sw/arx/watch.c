@@ -38,13 +38,21 @@
 #define ARX_WATCH_MSECS		100
 
 /*
+ * A look has a price of its own. The first is due an eighth of doorbell_usecs
+ * after the watch began; while looks find fewer requests than these, the time to
+ * the next one doubles, and while they find twice as many it halves.
+ */
+#define ARX_WATCH_FEW		48
+#define ARX_WATCH_HURRY		3
+
+/*
  * A system call is nothing beside the work for a longer message, which is done
  * best at once, while what it is about is in the cache.
  */
 #define ARX_WATCH_LENGTH	8192
 
 /* Device attribute doorbell_usecs: how long a request may lie unseen; 0: off. */
-#define ARX_WATCH_USECS		50
+#define ARX_WATCH_USECS		400
 #define ARX_WATCH_USECS_MAX	1000000
 
 /* How many send rings a CPU looks at. */
@@ -191,10 +199,10 @@ static bool arx_watch_is_idle_here(const struct arx_qp *qp)
 	       (is_idle_task(current) || single_task_running());
 }
 
-/* The next look. @busy: the last one found several: why wait for more? */
+/* The next look. @busy: the last one found many: why wait for more? */
 static void arx_watch_next(struct arx_qp *qp, bool busy)
 {
-	u64 usecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs);
+	u64 nsecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) * NSEC_PER_USEC;
 
 	qp->watch.seen = qp->req.fetched;
 	if (busy && arx_watch_is_idle_here(qp)) {
@@ -203,9 +211,17 @@ static void arx_watch_next(struct arx_qp *qp, bool busy)
 		arx_qp_schedule_on(qp, qp->watch.cpu);
 	} else {
 		hrtimer_start(&qp->watch.timer,
-			      ns_to_ktime(usecs * NSEC_PER_USEC),
+			      ns_to_ktime(nsecs >> qp->watch.hurry),
 			      HRTIMER_MODE_REL_SOFT);
 	}
+}
+
+static void arx_watch_pace(struct arx_qp *qp, u32 new)
+{
+	if (new < ARX_WATCH_FEW && qp->watch.hurry > 0)
+		qp->watch.hurry--;
+	else if (new >= 2 * ARX_WATCH_FEW && qp->watch.hurry < ARX_WATCH_HURRY)
+		qp->watch.hurry++;
 }
 
 /*
@@ -281,6 +297,7 @@ bool arx_watch_update(struct arx_qp *qp)
 			return true;
 		qp->watch.on = true;
 		qp->watch.vain = 0;
+		qp->watch.hurry = ARX_WATCH_HURRY;
 		arx_watch_seat(qp);
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
 		arx_watch_next(qp, false);
@@ -296,7 +313,8 @@ bool arx_watch_update(struct arx_qp *qp)
 			arx_count(arx_qp_dev(qp), LOOKS_AWAY);
 		if (arx_watch_disturbs(qp))
 			arx_watch_settle(qp, qp->watch.origin);
-		arx_watch_next(qp, new > 1);
+		arx_watch_pace(qp, new);
+		arx_watch_next(qp, new >= ARX_WATCH_DEPTH);
 		return true;
 	}
 	arx_watch_stop(qp);

@@ -170,7 +170,7 @@ static struct arx_iter begin(struct run_test *t, enum arx_iter_kind kind)
 		arx_iter_sge(&it, &t->dev, &t->pd, t->sge, t->nsge, 0);
 		break;
 	case ARX_ITER_MR:
-		arx_iter_mr(&it, &t->mr, IOVA);
+		arx_iter_mr(&it, &t->mr, IOVA, BYTES);
 		break;
 	case ARX_ITER_SKB:
 		arx_iter_skb(&it, t->skb, PACKET);

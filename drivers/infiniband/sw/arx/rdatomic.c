@@ -298,7 +298,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 				IB_ACCESS_REMOTE_READ, rd->va + off, run.len);
 		if (!mr)
 			return -EFAULT;
-		arx_iter_mr(&run.payload, mr, rd->va + off);
+		arx_iter_mr(&run.payload, mr, rd->va + off, run.len);
 		/* A request can take such a region back at any time. */
 		run.lasts = !arx_mr_is_fast(mr);
 	}

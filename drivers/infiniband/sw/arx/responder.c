@@ -221,7 +221,7 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 			IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
 	if (!mr)
 		return ARX_PLACED_BAD_DEST;
-	arx_iter_mr(&to, mr, resp->va);
+	arx_iter_mr(&to, mr, resp->va, run->len);
 	err = arx_iter_copy(&to, &run->payload, run->len);
 	arx_mr_put(mr);
 	switch (err) {

@@ -78,6 +78,8 @@ static noinline void *arx_iter_next_skb(struct arx_iter *it, u32 *len)
 		at = it->skb.cur->data + it->skb.off;
 	} else {
 		at = arx_skb_frag_at(it->skb.cur, it->skb.off - headlen, len);
+		if (!at)
+			return NULL;
 	}
 	it->skb.off += *len;
 	return at;
@@ -97,11 +99,8 @@ bool arx_iter_fetch(struct arx_iter *it, u32 want)
 	it->room = want;
 	switch (it->kind) {
 	case ARX_ITER_NONE:
-		it->at = NULL;
-		break;
 	case ARX_ITER_BUF:
-		it->at = it->buf;
-		it->buf += want;
+		it->at = NULL;
 		break;
 	case ARX_ITER_SGE:
 		it->at = arx_iter_next_sge(it, &it->room);
@@ -159,17 +158,8 @@ int arx_iter_skip_bytes(struct arx_iter *it, u32 len)
 	return 0;
 }
 
-/**
- * arx_iter_copy - move payload
- * @to: where to; moves behind what was written
- * @from: where from; moves behind what was read
- * @len: bytes
- *
- * Context: within the RCU read section both iterators were made in.
- * Return: which end failed, if one did; what was copied before stays written.
- */
-enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
-				  u32 len)
+static enum arx_copy_error arx_iter_copy_pieces(struct arx_iter *to,
+						struct arx_iter *from, u32 len)
 {
 	while (len) {
 		u32 got;
@@ -190,6 +180,36 @@ enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
 		}
 	}
 	return ARX_COPY_OK;
+}
+
+/* Are the next @len bytes in one piece? They are found then. */
+static bool arx_iter_has(struct arx_iter *it, u32 len)
+{
+	return (it->room || arx_iter_fetch(it, len)) && it->room >= len;
+}
+
+/**
+ * arx_iter_copy - move payload
+ * @to: where to; moves behind what was written
+ * @from: where from; moves behind what was read
+ * @len: bytes
+ *
+ * Context: within the RCU read section both iterators were made in.
+ * Return: which end failed, if one did; what was copied before stays written.
+ */
+enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
+				  u32 len)
+{
+	/* As most that is short is. */
+	if (len && arx_iter_has(from, len) && arx_iter_has(to, len)) {
+		memcpy(to->at, from->at, len);
+		to->at += len;
+		to->room -= len;
+		from->at += len;
+		from->room -= len;
+		return ARX_COPY_OK;
+	}
+	return arx_iter_copy_pieces(to, from, len);
 }
 
 /**

@@ -26,7 +26,6 @@ enum arx_iter_kind {
  * @kind: which of the union
  * @room: bytes at @at that have been found and not been handed out yet
  * @at: the next byte, if @room
- * @buf: ARX_ITER_BUF: the byte behind @room
  * @sge: ARX_ITER_SGE: list, current entry's region (looked up once), offset in
  *	the current entry, entries left, access wanted of each lkey
  * @mr: ARX_ITER_MR: region and address, already checked for bounds
@@ -46,7 +45,6 @@ struct arx_iter {
 	u32 room;
 	void *at;
 	union {
-		void *buf;
 		struct {
 			struct arx_dev *dev;
 			struct ib_pd *pd;
@@ -110,8 +108,8 @@ static inline void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev,
 static inline void arx_iter_buf(struct arx_iter *it, void *buf)
 {
 	it->kind = ARX_ITER_BUF;
-	it->room = 0;
-	it->buf = buf;
+	it->room = U32_MAX;
+	it->at = buf;
 }
 
 /**
@@ -119,13 +117,18 @@ static inline void arx_iter_buf(struct arx_iter *it, void *buf)
  * @it: iterator
  * @mr: from arx_mr_find(), which checked the bounds of all that is iterated
  * @va: address of the first byte
+ * @len: of all that is iterated; not 0
  */
-static inline void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va)
+static inline void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va,
+			       u32 len)
 {
 	it->kind = ARX_ITER_MR;
-	it->room = 0;
+	it->room = len;
+	it->at = arx_mr_at(mr, va, &it->room);
+	if (!it->at)
+		it->room = 0;
 	it->mr.mr = mr;
-	it->mr.va = va;
+	it->mr.va = va + it->room;
 }
 
 /**

@@ -221,6 +221,7 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe)
 {
 	const void *slot = arx_ring_entry(&qp->sq, index);
+	const struct arx_sge *sge;
 	u32 n;
 
 	memcpy(&swqe->wqe, slot, sizeof(swqe->wqe));
@@ -228,7 +229,11 @@ void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe)
 
 	n = swqe->wqe.flags & IB_SEND_INLINE ? 0 : swqe->wqe.num_sge;
 	n = min(n, qp->max_send_sge);
-	memcpy(swqe->sge, slot + sizeof(swqe->wqe), n * sizeof(swqe->sge[0]));
+	sge = slot + sizeof(swqe->wqe);
+	if (likely(n == 1))
+		swqe->sge[0] = *sge;
+	else
+		memcpy(swqe->sge, sge, n * sizeof(*sge));
 	barrier();
 
 	swqe->op = ARX_OP_SEND;

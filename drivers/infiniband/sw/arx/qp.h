@@ -99,7 +99,6 @@ struct arx_req {
 
 /**
  * struct arx_watch - looking at the send ring unasked; all under req.lock
- * @timer: the next look
  * @on: ARX_RING_NO_KICK is set
  * @cpu: the CPU that looks, -1 for none; published
  * @origin: the CPU of the application when @cpu was chosen
@@ -108,9 +107,9 @@ struct arx_req {
  * @again: so many requests after it ended it is asked whether to begin
  * @hurry: log2 of how much sooner than doorbell_usecs the next look is due
  * @seen: req.fetched at the last look, or when it was asked whether to begin
+ * @timer: the next look
  */
 struct arx_watch {
-	struct hrtimer timer;
 	bool on;
 	u8 vain;
 	u8 again;
@@ -119,6 +118,7 @@ struct arx_watch {
 	int origin;
 	u32 seen;
 	unsigned long until;
+	struct hrtimer timer;
 };
 
 /**
@@ -232,11 +232,11 @@ struct arx_resp {
  * @held: expiries of @retransmit, since @una moved, that were no try because
  *	packets had not left this host, though none did meanwhile
  * @waited: if there were some, the least of what was still there
- * @retransmit: fires when nothing was acknowledged for attr.timeout
- * @rnr: ends @rnr_wait
  * @timer_una: @una when @retransmit was armed
  * @gap_una: @una for which a lost response has already caused a rewind
  * @gap: @gap_una is valid
+ * @retransmit: fires when nothing was acknowledged for attr.timeout
+ * @rnr: ends @rnr_wait
  */
 struct arx_comp {
 	spinlock_t lock;	/* of all */
@@ -251,27 +251,27 @@ struct arx_comp {
 	u8 rnr_row;
 	u8 held;
 	u32 waited;
-	struct timer_list retransmit;
-	struct hrtimer rnr;
 	u32 timer_una;
 	u32 gap_una;
 	bool gap;
+	struct timer_list retransmit;
+	struct hrtimer rnr;
 };
 
 /**
  * struct arx_qp - queue pair
  * @ib: the core's part
- * @qpn: its number
- * @service: enum arx_service
- * @state: enum ib_qp_state; written under @state_lock
- * @state_lock: innermost but for the event handler
- * @mtu: path MTU in bytes
- * @sq_sig_all: every send is signalled
  * @attr: what modify_qp set; written in process context only, under all locks
  * @av: connected: where to; set on the way to RTR; RCU
+ * @qpn: its number
+ * @state: enum ib_qp_state; written under @state_lock
+ * @mtu: path MTU in bytes
+ * @service: enum arx_service
+ * @sq_sig_all: every send is signalled
+ * @tx_blocked: @tx_sk was full; whoever clears it schedules the QP
+ * @tx_behind: the same, packets must not overtake those of another CPU
+ * @tx_sk: owns the packets on their way down, see tx.c
  * @scq: send CQ
- * @rcq: receive CQ
- * @srq: or NULL
  * @sq: send ring
  * @swqes: kernel copies of the WQEs between comp.done and req.fetched
  * @swqe_mask: number of copies there is room for - 1; at most that of @sq.
@@ -281,6 +281,9 @@ struct arx_comp {
  * @max_inline: as granted
  * @sq_prod: kernel consumers: next slot to fill, under @post_lock
  * @post_lock: kernel consumers' posting of sends
+ * @state_lock: innermost but for the event handler
+ * @rcq: receive CQ
+ * @srq: or NULL
  * @rq: own receive queue, unless @srq
  * @req: requester
  * @watch: of @sq
@@ -288,23 +291,23 @@ struct arx_comp {
  * @comp: completer
  * @work: runs requester and responder from softirq context
  * @move: the same, on a certain CPU
- * @tx_sk: owns the packets on their way down, see tx.c
- * @tx_blocked: @tx_sk was full; whoever clears it schedules the QP
- * @tx_behind: the same, packets must not overtake those of another CPU
+ *
+ * In such an order that what a message comes by is in few cache lines: with
+ * thousands of QPs in turn, to fetch these is what one more of them costs.
  */
 struct arx_qp {
 	struct ib_qp ib;
-	u32 qpn;
-	u8 service;
-	enum ib_qp_state state;
-	spinlock_t state_lock;	/* of writing state */
-	u32 mtu;
-	bool sq_sig_all;
 	struct ib_qp_attr attr;
 	struct arx_av __rcu *av;
+	u32 qpn;
+	enum ib_qp_state state;
+	u32 mtu;
+	u8 service;
+	bool sq_sig_all;
+	bool tx_blocked;
+	bool tx_behind;
+	struct sock *tx_sk;
 	struct arx_cq *scq;
-	struct arx_cq *rcq;
-	struct arx_srq *srq;
 	struct arx_ring sq;
 	void *swqes;
 	u32 swqe_mask;
@@ -313,6 +316,9 @@ struct arx_qp {
 	u32 max_inline;
 	u32 sq_prod;
 	spinlock_t post_lock;	/* of sq_prod */
+	spinlock_t state_lock;	/* of writing state */
+	struct arx_cq *rcq;
+	struct arx_srq *srq;
 	struct arx_recvq rq;
 	struct arx_req req;
 	struct arx_watch watch;
@@ -320,9 +326,6 @@ struct arx_qp {
 	struct arx_comp comp;
 	struct work_struct work;
 	struct work_struct move;
-	struct sock *tx_sk;
-	bool tx_blocked;
-	bool tx_behind;
 };
 
 extern struct arx_ids arx_qps;

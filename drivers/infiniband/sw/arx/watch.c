@@ -113,7 +113,7 @@ static bool arx_watch_begins(struct arx_qp *qp)
 {
 	const struct arx_req *req = &qp->req;
 
-	if (!qp->ib.uobject || req->fetched - qp->watch.seen < qp->watch.again)
+	if (req->fetched - qp->watch.seen < qp->watch.again || !qp->ib.uobject)
 		return false;
 	qp->watch.seen = req->fetched;
 	qp->watch.again = ARX_WATCH_DEPTH;

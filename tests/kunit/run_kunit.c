@@ -296,6 +296,22 @@ static void run__none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
 }
 
+/* What a packet lacks is not taken from the next one. */
+static void run__packet_too_short(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+
+	t->skb = packet(test, t->want, 9, 8);
+	t->skb->next = packet(test, t->want + PACKET, PACKET, PACKET);
+	it = begin(t, ARX_ITER_SKB);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 9, 9), ARX_COPY_OK);
+	KUNIT_EXPECT_MEMEQ(test, t->got, t->want, 9);
+	KUNIT_EXPECT_EQ(test, take(t, &it, PACKET - 9, PACKET - 9),
+			ARX_COPY_BAD_SOURCE);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+}
+
 /* Packets end where the last one does, but for its pad and ICRC. */
 static void run__packets_end(struct kunit *test)
 {
@@ -414,6 +430,7 @@ static struct kunit_case run_cases[] = {
 	KUNIT_CASE_PARAM(run__skip, kind_gen_params),
 	KUNIT_CASE(run__list_ends),
 	KUNIT_CASE(run__none),
+	KUNIT_CASE(run__packet_too_short),
 	KUNIT_CASE(run__packets_end),
 	KUNIT_CASE(run__scatter),
 	KUNIT_CASE(run__bad_key),

@@ -176,17 +176,15 @@ static bool arx_tx_must_follow(const struct arx_qp *qp,
 
 /*
  * QPs are spread over the transmit queues. For each packet its CPU might choose
- * one, and packets of a QP would overtake each other.
+ * one, and packets of a QP would overtake each other; also with a netdev that has
+ * one queue, on top of one that has several.
  */
-static void arx_tx_set_queue(const struct arx_qp *qp)
+static u32 arx_tx_queue(const struct arx_qp *qp)
 {
 	const struct net_device *netdev = arx_qp_dev(qp)->netdev;
-	u32 queues = READ_ONCE(netdev->real_num_tx_queues);
-	struct sock *sk = qp->tx_sk;
 
-	/* Where there is one nobody asks which. */
-	if (queues > 1)
-		sk_tx_queue_set(sk, reciprocal_scale(sk->sk_txhash, queues));
+	return reciprocal_scale(qp->tx_sk->sk_txhash,
+				READ_ONCE(netdev->real_num_tx_queues));
 }
 
 static bool arx_tx_has_qdisc(struct net_device *netdev)
@@ -651,7 +649,7 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 		}
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
 	}
-	arx_tx_set_queue(qp);
+	sk_tx_queue_set(qp->tx_sk, arx_tx_queue(qp));
 	arx_tx_send_packets(qp, batch, first);
 }
 

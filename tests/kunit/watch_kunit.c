@@ -4,7 +4,7 @@
 #include "qp_fixture.h"
 #include "watch.h"
 
-#define FOREVER	1000000		/* microseconds: the timer fires in no test */
+#define FOREVER	1000000000	/* microseconds, an eighth of it, too: no timer fires */
 #define VAIN	20		/* looks that find nothing, until looking ends */
 
 static struct arx_qp *watched_qp(struct kunit *test)

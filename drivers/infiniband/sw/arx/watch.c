@@ -166,7 +166,7 @@ static int arx_watch_place(void)
 	return best;
 }
 
-/* The application is here, or what looks for it. */
+/* The application is here. Its ring is no load while its place is looked for. */
 static void arx_watch_seat(struct arx_qp *qp)
 {
 	qp->watch.origin = smp_processor_id();

@@ -591,6 +591,8 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	skb->priority = av->sl ? av->sl : rt_tos2priority(av->tos);
 	skb_dst_set_noref(skb, batch->dst);
 	skb_set_owner_w(skb, sk);
+	/* The first on its way must not choose another queue than the next. */
+	skb->ooo_okay = 0;
 	err = arx_tx_local_out(net, sk, skb);
 	return net_xmit_eval(err);
 }

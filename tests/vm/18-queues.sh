@@ -1,0 +1,56 @@
+#!/bin/bash
+# A netdev with one transmit queue on one with several, where each CPU has its own: packets of a QP go through one of them, or they
+# would overtake each other whenever its program moves.
+# kernels: 6.12 7.2
+# timeout: 120
+
+source "$(dirname "$0")/lib.sh"
+
+bridged() {
+	local n
+	modprobe -a "$driver" bridge
+	hosts --driver none
+	ip link add port mtu 1500 numtxqueues 2 numrxqueues 2 netns h1 \
+		type veth peer name port mtu 1500 numtxqueues 2 numrxqueues 2 netns h2
+	ip -n h1 link add bridge0 type bridge
+	ip -n h1 link set port master bridge0
+	ip -n h1 link set port up
+	for n in 1 2; do
+		h1 sh -c "echo $n >/sys/class/net/port/queues/tx-$((n - 1))/xps_cpus"
+	done
+	h1 tc qdisc replace dev port root mq
+	ip -n h1 address add 198.51.100.1/24 dev bridge0
+	ip -n h2 address add 198.51.100.2/24 dev port
+	ip -n h1 link set bridge0 up
+	ip -n h2 link set port up
+	h1 rdma link add "$dev1" type "$driver" netdev bridge0
+	h2 rdma link add "$dev2" type "$driver" netdev port
+	until_true 20 h1 ping -q -c 1 -W 1 198.51.100.2
+}
+
+# sent N: packets that have gone through queue N, from 1
+sent() {
+	h1 tc -s qdisc show dev port | awk -v parent=":$1$" '/^qdisc/ { here = $5 ~ parent } /Sent/ && here { print $4 }'
+}
+
+one_queue() {
+	local client first second server
+	first=$(sent 1) second=$(sent 2)
+	h2 ib_write_bw -F -d "$dev2" -s 16384 -D 3 >/dev/null &
+	server=$!
+	until_true 20 listening h2 18515
+	h1 taskset -c 0 ib_write_bw -F -d "$dev1" -s 16384 -D 3 198.51.100.2 >/dev/null &
+	client=$!
+	sleep 1.5
+	taskset -ap 2 "$(pgrep -n ib_write_bw)"
+	wait $client
+	wait $server
+	first=$(($(sent 1) - first)) second=$(($(sent 2) - second))
+	echo "$first and $second packets"
+	(( first + second > 1000 ))
+	# Others than the QP's, as those of perftest's own connection, go where they like.
+	(( first < 100 || second < 100 ))
+}
+
+check bridged 40 bridged
+check one-queue 40 one_queue

@@ -12,7 +12,12 @@
  *
  * so that a bit of the message may be taken out if it is added to the bits
  * 145, 183, 211 and 300 places on instead. Word by word, that moves the whole
- * message into its last 40 bytes, whose CRC is the message's.
+ * message into its last 40 bytes, whose CRC is the message's. It divides another
+ * of more terms, but not so long,
+ *
+ *	x^120 + x^56 + x^40 + x^33 + x^15 + x^9 + x^8 + x + 1,
+ *
+ * which moves those into the last 16. Only these go through a table.
  */
 
 #include <linux/crc32.h>
@@ -24,11 +29,11 @@
 
 #include "crc.h"
 
-/* What is left at the end, and goes through crc32_le(). */
-#define ARX_CRC_TAIL		40
+#define ARX_CRC_WORD		sizeof(u64)
 
-/* Below this the sparse way does not pay. */
-#define ARX_CRC_SPARSE_MIN	(3 * ARX_CRC_TAIL)
+/* What the first polynomial leaves, and what the second one leaves of that. */
+#define ARX_CRC_TAIL		(5 * ARX_CRC_WORD)
+#define ARX_CRC_REST		(2 * ARX_CRC_WORD)
 
 static DEFINE_STATIC_KEY_FALSE(arx_crc_is_sparse);
 
@@ -47,8 +52,30 @@ static __always_inline void arx_crc_step(const u8 *p, u64 *now, u64 *in2,
 	*now = word >> 20;
 }
 
+/* Take out @word by the second polynomial; its bits go to the two words on. */
+static __always_inline void arx_crc_short_step(u64 word, u64 *in1, u64 *in2)
+{
+	*in1 ^= word ^ word << 16 ^ word << 23 ^ word << 41 ^ word << 47 ^
+		word << 48 ^ word << 55 ^ word << 56;
+	*in2 ^= word >> 48 ^ word >> 41 ^ word >> 23 ^ word >> 17 ^
+		word >> 16 ^ word >> 9 ^ word >> 8;
+}
+
+/* CRC of the tail, whose words these are. */
+static u32 arx_crc_tail(u64 a, u64 b, u64 c, u64 d, u64 e)
+{
+	__le64 rest[ARX_CRC_REST / ARX_CRC_WORD];
+
+	arx_crc_short_step(a, &b, &c);
+	arx_crc_short_step(b, &c, &d);
+	arx_crc_short_step(c, &d, &e);
+	rest[0] = cpu_to_le64(d);
+	rest[1] = cpu_to_le64(e);
+	return crc32_le(0, (u8 *)rest, sizeof(rest));
+}
+
 /**
- * arx_crc32_sparse - CRC32 without tables
+ * arx_crc32_sparse - CRC32 almost without tables
  * @crc: of what came before
  * @p: bytes, any alignment
  * @len: how many
@@ -58,10 +85,9 @@ static __always_inline void arx_crc_step(const u8 *p, u64 *now, u64 *in2,
 u32 arx_crc32_sparse(u32 crc, const void *p, size_t len)
 {
 	u64 a = crc, b = 0, c = 0, d = 0, e = 0;
-	__le64 tail[ARX_CRC_TAIL / sizeof(__le64)];
 	const u8 *at = p;
 
-	if (len < ARX_CRC_SPARSE_MIN)
+	if (len < ARX_CRC_TAIL)
 		return crc32_le(crc, p, len);
 
 	for (; len >= 2 * ARX_CRC_TAIL; at += ARX_CRC_TAIL, len -= ARX_CRC_TAIL) {
@@ -71,13 +97,24 @@ u32 arx_crc32_sparse(u32 crc, const void *p, size_t len)
 		arx_crc_step(at + 24, &d, &a, &b, &c);
 		arx_crc_step(at + 32, &e, &b, &c, &d);
 	}
+	for (; len >= ARX_CRC_TAIL + ARX_CRC_WORD;
+	     at += ARX_CRC_WORD, len -= ARX_CRC_WORD) {
+		u64 last;
 
-	tail[0] = cpu_to_le64(a ^ get_unaligned_le64(at));
-	tail[1] = cpu_to_le64(b ^ get_unaligned_le64(at + 8));
-	tail[2] = cpu_to_le64(c ^ get_unaligned_le64(at + 16));
-	tail[3] = cpu_to_le64(d ^ get_unaligned_le64(at + 24));
-	tail[4] = cpu_to_le64(e ^ get_unaligned_le64(at + 32));
-	crc = crc32_le(0, (u8 *)tail, sizeof(tail));
+		arx_crc_step(at, &a, &c, &d, &e);
+		last = a;
+		a = b;
+		b = c;
+		c = d;
+		d = e;
+		e = last;
+	}
+
+	crc = arx_crc_tail(a ^ get_unaligned_le64(at),
+			   b ^ get_unaligned_le64(at + 8),
+			   c ^ get_unaligned_le64(at + 16),
+			   d ^ get_unaligned_le64(at + 24),
+			   e ^ get_unaligned_le64(at + 32));
 	return crc32_le(crc, at + ARX_CRC_TAIL, len - ARX_CRC_TAIL);
 }
 

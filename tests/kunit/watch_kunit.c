@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* watch.c: when the kernel looks at a send ring without being told. */
 
+#include <linux/delay.h>
+#include <linux/sched/stat.h>
+
 #include "qp_fixture.h"
 #include "watch.h"
 
@@ -231,6 +234,30 @@ static void watch__paces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 1);
 }
 
+/* Nobody runs here, for a test is a kernel thread: wherever its QP began. */
+static void watch__looks_again_at_once(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	bool alone, by_timer;
+	int tries = 1000;
+
+	post_and_kick(test, 8, 0, 8);
+	post(test, 8, 0, 8);
+	while (!single_task_running() && tries--)
+		fsleep(USEC_PER_MSEC);
+	local_bh_disable();
+	hrtimer_cancel(&qp->watch.timer);
+	alone = single_task_running();
+	pair_look(test->priv, 0);
+	by_timer = hrtimer_active(&qp->watch.timer);
+	alone = alone && single_task_running();
+	local_bh_enable();
+	if (!alone)
+		kunit_skip(test, "another task is waiting for this CPU");
+	KUNIT_EXPECT_EQ(test, qp->watch.cpu, qp->watch.origin);
+	KUNIT_EXPECT_FALSE(test, by_timer);
+}
+
 /* Streams come in bursts: after one, the next is not to be proved again. */
 static void watch__begins_again(struct kunit *test)
 {
@@ -370,6 +397,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__ends_in_vain),
 	KUNIT_CASE(watch__seats_anew),
 	KUNIT_CASE(watch__paces),
+	KUNIT_CASE(watch__looks_again_at_once),
 	KUNIT_CASE(watch__begins_again),
 	KUNIT_CASE(watch__forgets),
 	KUNIT_CASE(watch__load),

@@ -179,24 +179,23 @@ static bool arx_watch_is_long_seated(const struct arx_qp *qp)
 	return !in_serving_softirq() && time_after(jiffies, qp->watch.until);
 }
 
-/* Is this the CPU that looks, and another one the application's? */
-static bool arx_watch_is_away_here(const struct arx_qp *qp)
-{
-	return smp_processor_id() == qp->watch.cpu &&
-	       qp->watch.cpu != qp->watch.origin;
-}
-
 /* A CPU that has somebody's program to run is none to spare. */
 static bool arx_watch_disturbs(const struct arx_qp *qp)
 {
-	return arx_watch_is_away_here(qp) && !(current->flags & PF_KTHREAD);
+	return smp_processor_id() == qp->watch.cpu &&
+	       qp->watch.cpu != qp->watch.origin &&
+	       !(current->flags & PF_KTHREAD);
 }
 
-/* One that nobody waits for is. */
+/*
+ * One that runs none is, also where the application was once: it moves, and
+ * nobody is told.
+ */
 static bool arx_watch_is_idle_here(const struct arx_qp *qp)
 {
-	return arx_watch_is_away_here(qp) &&
-	       (is_idle_task(current) || single_task_running());
+	return smp_processor_id() == qp->watch.cpu &&
+	       (is_idle_task(current) ||
+		(current->flags & PF_KTHREAD && single_task_running()));
 }
 
 /* The next look. @busy: the last one found many: why wait for more? */

@@ -198,10 +198,12 @@ struct arx_qp_table {
  * struct arx_owed - QPs that have posted sends without a kick
  * @places: which of @qpn are in use: a bit each, set after its number, so that
  *	none is forgotten
+ * @last: that was kicked for; wrong only if several threads kick
  * @qpn: their numbers, or 0
  */
 struct arx_owed {
 	_Atomic(uint64_t) places;
+	_Atomic(unsigned int) last;
 	_Atomic(uint32_t) qpn[ARX_OWED];
 };
 

@@ -201,28 +201,60 @@ static inline void arx_retire(struct arx_qp *qp, uint32_t sq_index)
 	arx_store_release(&qp->sq.tail, sq_index);
 }
 
-/*
- * The application has no completions left: kick for what it posted without. If
- * it did, there may be completions now.
- */
-static bool arx_cq_kick_owed(struct arx_cq *cq)
+/* Has nothing come? Asked without the lock, so it is about any moment. */
+static inline bool arx_cq_empty(const struct arx_cq *cq)
 {
-	uint64_t places = atomic_exchange(&cq->owed.places, 0);
-	bool kicked = false;
-	uint32_t qpn;
-
-	for (; places; places &= places - 1) {
-		qpn = atomic_exchange(&cq->owed.qpn[__builtin_ctzll(places)], 0);
-		kicked |= qpn && !arx_kick(cq->doorbell, qpn);
-	}
-	return kicked;
+	return arx_load_relaxed(&cq->ring.hdr->prod) ==
+	       arx_load_relaxed(&cq->ring.hdr->cons);
 }
 
-static inline bool arx_cq_settle(struct arx_cq *cq)
+/* The place to be kicked for next, after the one before: none is left out. */
+static unsigned int arx_owed_next(struct arx_owed *owed, uint64_t places)
+{
+	unsigned int last = atomic_load_explicit(&owed->last,
+						 memory_order_relaxed);
+	uint64_t after = places & (UINT64_MAX << 1 << last);
+	unsigned int next = __builtin_ctzll(after ? after : places);
+
+	atomic_store_explicit(&owed->last, next, memory_order_relaxed);
+	return next;
+}
+
+static bool arx_cq_kick_place(struct arx_cq *cq, unsigned int place)
+{
+	uint32_t qpn;
+
+	atomic_fetch_and(&cq->owed.places, ~(UINT64_C(1) << place));
+	qpn = atomic_exchange(&cq->owed.qpn[place], 0);
+	return qpn && !arx_kick(cq->doorbell, qpn);
+}
+
+/*
+ * Kick for what was posted without: @all of it, or until there are completions.
+ * The kernel looks at the other rings, by another CPU perhaps, while those are
+ * polled. Return: may there be some now?
+ */
+static bool arx_cq_kick_owed(struct arx_cq *cq, bool all)
+{
+	uint64_t places = atomic_load_explicit(&cq->owed.places,
+					       memory_order_relaxed);
+	bool kicked = false;
+
+	while (places && (all || arx_cq_empty(cq))) {
+		unsigned int place = arx_owed_next(&cq->owed, places);
+
+		places &= ~(UINT64_C(1) << place);
+		kicked |= arx_cq_kick_place(cq, place);
+	}
+	return kicked || places;
+}
+
+/* The application has no completions left (or, @all: will not ask for them). */
+static inline bool arx_cq_settle(struct arx_cq *cq, bool all)
 {
 	return unlikely(atomic_load_explicit(&cq->owed.places,
 					     memory_order_relaxed)) &&
-	       arx_cq_kick_owed(cq);
+	       arx_cq_kick_owed(cq, all);
 }
 
 /**
@@ -278,7 +310,7 @@ int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	arx_store_release(&cq->ring.hdr->arm, arm);
 	arx_full_barrier();					/* F */
 	arx_unlock(&cq->arm_lock);
-	arx_cq_settle(cq);
+	arx_cq_settle(cq, true);
 	return 0;
 }
 
@@ -370,7 +402,7 @@ int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 	struct arx_cq *cq = to_arx_cq(ibcq);
 	int taken = arx_take_some(cq, n, wc);
 
-	if (!taken && arx_cq_settle(cq))
+	if (!taken && arx_cq_settle(cq, false))
 		taken = arx_take_some(cq, n, wc);
 	return taken;
 }
@@ -432,7 +464,7 @@ static int arx_start_poll(struct ibv_cq_ex *ibcqx,
 	struct arx_cq *cq = to_arx_cq_ex(ibcqx);
 	int err = arx_start_locked(cq, attr);
 
-	if (err == ENOENT && arx_cq_settle(cq))
+	if (err == ENOENT && arx_cq_settle(cq, false))
 		err = arx_start_locked(cq, attr);
 	return err;
 }
@@ -448,7 +480,7 @@ static int arx_start_poll_single(struct ibv_cq_ex *ibcqx,
 	struct arx_cq *cq = to_arx_cq_ex(ibcqx);
 	int err = arx_start(cq, attr);
 
-	if (err == ENOENT && arx_cq_settle(cq))
+	if (err == ENOENT && arx_cq_settle(cq, false))
 		err = arx_start(cq, attr);
 	return err;
 }

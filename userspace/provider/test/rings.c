@@ -32,7 +32,10 @@ enum {
 static int kicks;
 static int kick_errno;
 static unsigned long kick_qpn;
+static struct arx_cq *kick_completes;
 
+static void complete(struct arx_cq *cq, uint32_t qpn, uint64_t wr_id,
+		     bool is_send, uint32_t sq_index);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 
 int __wrap_ioctl(int fd, unsigned long request, ...)
@@ -44,6 +47,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	kick_qpn = va_arg(ap, unsigned long);
 	va_end(ap);
 	kicks++;
+	if (kick_completes)
+		complete(kick_completes, kick_qpn, 0, true, WRAP + 1);
 	errno = kick_errno;
 	return kick_errno ? -1 : 0;
 }
@@ -265,6 +270,48 @@ static void poll__kicks_all_that_is_owed(void)
 	CHECK(kicks == 1 + ARX_OWED);
 
 	for (i = 0; i <= ARX_OWED; i++)
+		qp_free(qp[i]);
+	cq_free(&cq);
+}
+
+static void poll__kicks_until_there_are_completions(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
+	struct ibv_send_wr *bad;
+	struct arx_qp *qp[3];
+	struct ibv_wc wc[4];
+	struct arx_cq cq;
+	int i;
+
+	cq_init(&cq, 4);
+	kicks = 0;
+	for (i = 0; i < 3; i++) {
+		qp[i] = qp_new(IBV_QPT_RC, QPN + i, 4, &cq);
+		qp[i]->sq.ring.hdr->flags = ARX_RING_NO_KICK;
+		CHECK(!arx_post_send(&qp[i]->vqp.qp, &wr, &bad));
+	}
+
+	/* one kick, and one's completion; the next one has waited longest */
+	kick_completes = &cq;
+	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == 1 && kicks == 1);
+	i = wc->qp_num - QPN;
+	CHECK(!arx_post_send(&qp[i]->vqp.qp, &wr, &bad));
+	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == 1 && kicks == 2);
+	CHECK(wc->qp_num - QPN == (i + 1) % 3);
+	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == 1 && kicks == 3);
+	CHECK(wc->qp_num - QPN == (i + 2) % 3);
+	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == 1 && kicks == 4);
+	CHECK(wc->qp_num - QPN == i);
+	CHECK(!arx_poll_cq(&cq.vcq.cq, 4, wc) && kicks == 4);
+
+	/* who waits for an event may not poll again before it comes */
+	for (i = 0; i < 3; i++)
+		CHECK(!arx_post_send(&qp[i]->vqp.qp, &wr, &bad));
+	CHECK(!arx_req_notify_cq(&cq.vcq.cq, 0) && kicks == 7);
+	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == 3 && kicks == 7);
+
+	kick_completes = NULL;
+	for (i = 0; i < 3; i++)
 		qp_free(qp[i]);
 	cq_free(&cq);
 }
@@ -787,6 +834,7 @@ int main(void)
 {
 	post_send__list_is_one_kick();
 	poll__kicks_all_that_is_owed();
+	poll__kicks_until_there_are_completions();
 	post_send__what_cannot_be();
 	post_send__inline_fits_or_fails();
 	wr__all_or_nothing();

@@ -76,7 +76,7 @@ static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 }
 
 /* Fail the oldest WQE; 10.3.1: UD and UC stop sending, RC stops altogether. */
-static void arx_completer_fail(struct arx_qp *qp, enum ib_wc_status status,
+static __cold void arx_completer_fail(struct arx_qp *qp, enum ib_wc_status status,
 			       u32 vendor_err)
 {
 	struct arx_comp *comp = &qp->comp;
@@ -210,7 +210,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 }
 
 /* Responses are missing before what arrived: ask again, once for each gap. */
-static void arx_completer_gap(struct arx_qp *qp)
+static __cold void arx_completer_gap(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
@@ -303,7 +303,7 @@ static bool arx_completer_retry(struct arx_qp *qp)
 	return true;
 }
 
-static void arx_completer_nak(struct arx_qp *qp, u8 syndrome)
+static __cold void arx_completer_nak(struct arx_qp *qp, u8 syndrome)
 {
 	u8 code = FIELD_GET(ARX_AETH_VALUE, syndrome);
 
@@ -335,7 +335,7 @@ static ktime_t arx_completer_rnr_delay(struct arx_qp *qp, u8 syndrome)
 }
 
 /* 9.7.5.2.8: the receiver has no WQE; try again after the time it names. */
-static void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
+static __cold void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
 {
 	struct arx_comp *comp = &qp->comp;
 

@@ -370,8 +370,8 @@ static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)
 }
 
 /* qp.c */
-void arx_qp_error(struct arx_qp *qp, int event);
-void arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
+void __cold arx_qp_error(struct arx_qp *qp, int event);
+void __cold arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
 void arx_qp_send_error(struct arx_qp *qp);
 void arx_qp_schedule(struct arx_qp *qp);
 void arx_qp_schedule_on(struct arx_qp *qp, int cpu);
@@ -394,7 +394,7 @@ void arx_requester_run(struct arx_qp *qp);
 /* responder.c, rdatomic.c */
 int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);
 void arx_responder_run(struct arx_qp *qp);
-void arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event);
+void __cold arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event);
 void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_reply(struct arx_qp *qp);

@@ -54,7 +54,7 @@ static void arx_responder_ack(struct arx_qp *qp)
 	resp->ack_event = IB_EVENT_COMM_EST;
 }
 
-static void arx_responder_invalid(struct arx_qp *qp)
+static __cold void arx_responder_invalid(struct arx_qp *qp)
 {
 	arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), IB_EVENT_QP_REQ_ERR);
 }
@@ -93,7 +93,7 @@ static int arx_responder_complete_error(struct arx_qp *qp,
  * A peer has no right to the memory that it names. The first packet says so:
  * only of a WRITE that has no other a receive WQE can tell.
  */
-static void arx_responder_no_access(struct arx_qp *qp,
+static __cold void arx_responder_no_access(struct arx_qp *qp,
 				    const struct arx_run *run)
 {
 	int event = IB_EVENT_QP_ACCESS_ERR;
@@ -402,7 +402,7 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 }
 
 /* A request seen before: its answer may be lost. 9.7.5.1.4 */
-static void arx_responder_duplicate(struct arx_qp *qp, struct arx_run *run)
+static __cold void arx_responder_duplicate(struct arx_qp *qp, struct arx_run *run)
 {
 	arx_count(arx_qp_dev(qp), DUPLICATE_REQUEST);
 	switch (run->h.op) {

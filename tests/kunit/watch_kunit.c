@@ -230,8 +230,10 @@ static void watch__paces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 0);
 	qp->watch.seen -= 96;		/* as if kicks had found them */
 	post(test, 2, 0, 8);
+	local_bh_disable();		/* or the next look may come at once */
 	pair_look(test->priv, 0);
 	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 1);
+	local_bh_enable();
 }
 
 /* Nobody runs here, for a test is a kernel thread: wherever its QP began. */

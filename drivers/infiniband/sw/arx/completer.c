@@ -76,8 +76,8 @@ static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 }
 
 /* Fail the oldest WQE; 10.3.1: UD and UC stop sending, RC stops altogether. */
-static __cold void arx_completer_fail(struct arx_qp *qp, enum ib_wc_status status,
-			       u32 vendor_err)
+static __cold void arx_completer_fail(struct arx_qp *qp,
+				      enum ib_wc_status status, u32 vendor_err)
 {
 	struct arx_comp *comp = &qp->comp;
 

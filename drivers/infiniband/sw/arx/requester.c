@@ -69,8 +69,9 @@ static void arx_requester_next(struct arx_qp *qp)
 }
 
 /* Nothing behind a WQE that failed here may be executed. */
-static __cold void arx_requester_fail(struct arx_qp *qp, struct arx_swqe *swqe,
-			       enum ib_wc_status status)
+static __cold void arx_requester_fail(struct arx_qp *qp,
+				      struct arx_swqe *swqe,
+				      enum ib_wc_status status)
 {
 	swqe->status = status;
 	qp->req.failed = true;

@@ -94,7 +94,7 @@ static int arx_responder_complete_error(struct arx_qp *qp,
  * only of a WRITE that has no other a receive WQE can tell.
  */
 static __cold void arx_responder_no_access(struct arx_qp *qp,
-				    const struct arx_run *run)
+					   const struct arx_run *run)
 {
 	int event = IB_EVENT_QP_ACCESS_ERR;
 

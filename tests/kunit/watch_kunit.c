@@ -215,7 +215,7 @@ static void watch__paces(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
 	u64 sooner = FOREVER * NSEC_PER_USEC / 8;
-	int i;
+	int i, hurry;
 
 	post_and_kick(test, 8, 0, 8);
 	for (i = 3; i >= 0; i--) {
@@ -232,8 +232,9 @@ static void watch__paces(struct kunit *test)
 	post(test, 2, 0, 8);
 	local_bh_disable();		/* or the next look may come at once */
 	pair_look(test->priv, 0);
-	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 1);
+	hurry = qp->watch.hurry;
 	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, hurry, 1);
 }
 
 /* Nobody runs here, for a test is a kernel thread: wherever its QP began. */

@@ -198,7 +198,8 @@ struct arx_qp_table {
  * struct arx_owed - QPs that have posted sends without a kick
  * @places: which of @qpn are in use: a bit each, set after its number, so that
  *	none is forgotten
- * @last: that was kicked for; wrong only if several threads kick
+ * @last: of the places, the one that was kicked for last; threads that kick at
+ *	the same time may overwrite each other's, which changes but the order
  * @qpn: their numbers, or 0
  */
 struct arx_owed {

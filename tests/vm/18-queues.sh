@@ -19,6 +19,8 @@ bridged() {
 		h1 sh -c "echo $n >/sys/class/net/port/queues/tx-$((n - 1))/xps_cpus"
 	done
 	h1 tc qdisc replace dev port root mq
+	# Newer kernels let a sock's choice lapse, by default after a second. Those of QPs belong to the first namespace.
+	[[ ! -e /proc/sys/net/core/txq_reselection_ms ]] || sysctl -qw net.core.txq_reselection_ms=1
 	ip -n h1 address add 198.51.100.1/24 dev bridge0
 	ip -n h2 address add 198.51.100.2/24 dev port
 	ip -n h1 link set bridge0 up

@@ -11,6 +11,7 @@
 #include <linux/hrtimer.h>
 #include <linux/netdevice.h>
 #include <linux/timer.h>
+#include <net/sock.h>
 #include <net/udp_tunnel.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
@@ -31,6 +32,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/* Newer kernels let a choice lapse that is older than a sysctl says. */
+static inline void arx_keep_tx_queue(struct sock *sk, int queue)
+{
+	sk_tx_queue_set(sk, queue);
+#ifdef ARX_HAS_TXQ_RESELECTION
+	/* In a second from now the run has left. */
+	WRITE_ONCE(sk->sk_tx_queue_mapping_jiffies, jiffies + HZ);
+#endif
+}
 
 /* A driver's request: at least @least bytes, zero beyond what it knows. */
 #ifndef ib_copy_validate_udata_in

@@ -651,7 +651,7 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 		}
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
 	}
-	sk_tx_queue_set(qp->tx_sk, arx_tx_queue(qp));
+	arx_keep_tx_queue(qp->tx_sk, arx_tx_queue(qp));
 	arx_tx_send_packets(qp, batch, first);
 }
 

@@ -29,7 +29,8 @@ static u32 arx_completer_end(const struct arx_swqe *swqe)
 }
 
 /* The send queue moves past the oldest WQE. */
-static void arx_completer_pass(struct arx_qp *qp, struct arx_swqe *swqe)
+static __always_inline void arx_completer_pass(struct arx_qp *qp,
+					       struct arx_swqe *swqe)
 {
 	struct arx_comp *comp = &qp->comp;
 

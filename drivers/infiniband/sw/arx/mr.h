@@ -71,11 +71,91 @@ static inline bool arx_mr_is_fast(const struct arx_mr *mr)
 	return mr->ib.type == IB_MR_TYPE_MEM_REG;
 }
 
-struct arx_mr *arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
-			   int access, u64 iova, u64 length);
-struct arx_mr *arx_mr_get(struct arx_dev *dev, struct ib_pd *pd, u32 key,
-			  int access, u64 iova, u64 length);
-void arx_mr_put(struct arx_mr *mr);
+static inline bool arx_mr_allows(const struct arx_mr *mr,
+				 const struct ib_pd *pd, u32 key, int access,
+				 u64 iova, u64 length)
+{
+	/* Pairs with the release in arx_mr_fast_reg(). */
+	if (smp_load_acquire(&mr->state) != ARX_MR_VALID)
+		return false;
+	if (READ_ONCE(mr->key) != key || READ_ONCE(mr->ib.pd) != pd)
+		return false;
+	if (access & ~READ_ONCE(mr->access))
+		return false;
+	return !length || (iova >= mr->iova && length <= mr->length &&
+			   iova - mr->iova <= mr->length - length);
+}
+
+/**
+ * arx_mr_find - the region of a key, if it allows the access
+ * @dev: device of the key
+ * @pd: protection domain of the QP
+ * @key: lkey or rkey, any value
+ * @access: enum ib_access_flags, all of which are needed
+ * @iova: first byte
+ * @length: bytes; if 0, @iova may be anything (9.3.3.3.1)
+ *
+ * Context: RCU read side; the region is valid to its end.
+ * Return: the region, or NULL.
+ */
+static inline struct arx_mr *
+arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key, int access,
+	    u64 iova, u64 length)
+{
+	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+
+	if (!mr || !arx_mr_allows(mr, pd, key, access, iova, length))
+		return NULL;
+	return mr;
+}
+
+/**
+ * arx_mr_put - the request has done its work
+ * @mr: from arx_mr_get()
+ */
+static inline void arx_mr_put(struct arx_mr *mr)
+{
+	if (arx_mr_is_fast(mr))
+		atomic_dec_return_release(&mr->users);
+}
+
+/**
+ * arx_mr_get - as arx_mr_find(), for a peer's request that goes to work
+ * @dev: device of the key
+ * @pd: protection domain of the QP
+ * @key: rkey, any value
+ * @access: enum ib_access_flags, all of which are needed
+ * @iova: first byte
+ * @length: bytes
+ *
+ * Once an invalidation is complete its consumer uses the memory for something
+ * else, perhaps by the same region under another key, and a request that found
+ * the region just before must neither write there nor read. So it counts
+ * itself, then looks whether all still holds; the invalidation changes the
+ * state, then waits for the count: one of the two sees the other. Other regions
+ * end by deregistration only, which waits for a grace period.
+ *
+ * Context: RCU read side, bottom halves off until arx_mr_put().
+ * Return: the region, or NULL.
+ */
+static inline struct arx_mr *
+arx_mr_get(struct arx_dev *dev, struct ib_pd *pd, u32 key, int access,
+	   u64 iova, u64 length)
+{
+	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+
+	if (!mr)
+		return NULL;
+	if (arx_mr_is_fast(mr)) {
+		atomic_inc(&mr->users);
+		smp_mb__after_atomic();	/* pairs with arx_mr_invalidate() */
+	}
+	if (arx_mr_allows(mr, pd, key, access, iova, length))
+		return mr;
+	arx_mr_put(mr);
+	return NULL;
+}
+
 void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len);
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key);
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access);

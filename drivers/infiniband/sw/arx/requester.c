@@ -189,11 +189,10 @@ static void arx_requester_cover(struct arx_req *req, u32 n)
 }
 
 /* Hand @run over; @psns is what it takes of the sequence, @bytes of the WQE. */
-static enum arx_turn arx_requester_hand_over(struct arx_qp *qp,
-					     struct arx_swqe *swqe,
-					     struct arx_av *av,
-					     struct arx_run *run,
-					     u32 psns, u32 bytes)
+static __always_inline enum arx_turn
+arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
+			struct arx_av *av, struct arx_run *run,
+			u32 psns, u32 bytes)
 {
 	struct arx_req *req = &qp->req;
 	bool last = run->h.flags & ARX_LAST;
@@ -216,8 +215,9 @@ static enum arx_turn arx_requester_hand_over(struct arx_qp *qp,
 }
 
 /* Headers that every run of a connected QP shares. */
-static void arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
-				  struct arx_run *run)
+static __always_inline void
+arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
+		      struct arx_run *run)
 {
 	memset(&run->h, 0, sizeof(run->h));
 	run->h.op = swqe->op;

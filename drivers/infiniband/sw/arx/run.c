@@ -19,7 +19,7 @@ static bool arx_iter_sge_settle(struct arx_iter *it)
 	return it->sge.left;
 }
 
-static noinline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
+static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 {
 	const struct arx_sge *sge;
 	void *at;
@@ -185,7 +185,17 @@ static enum arx_copy_error arx_iter_copy_pieces(struct arx_iter *to,
 /* Are the next @len bytes in one piece? They are found then. */
 static bool arx_iter_has(struct arx_iter *it, u32 len)
 {
-	return (it->room || arx_iter_fetch(it, len)) && it->room >= len;
+	if (it->room)
+		return it->room >= len;
+	/* What a short message is read from: not worth the calls. */
+	if (it->kind == ARX_ITER_SGE) {
+		it->room = len;
+		it->at = arx_iter_next_sge(it, &it->room);
+		if (!it->at)
+			it->room = 0;
+		return it->room >= len;
+	}
+	return arx_iter_fetch(it, len) && it->room >= len;
 }
 
 /**
@@ -210,22 +220,4 @@ enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
 		return ARX_COPY_OK;
 	}
 	return arx_iter_copy_pieces(to, from, len);
-}
-
-/**
- * arx_run_well_formed - does the payload fit the packets?
- * @run: a run; all packets but one that ends a message are full, and a message
- *	of several packets does not end with an empty one (9.4.1)
- *
- * Return: true if so.
- */
-bool arx_run_well_formed(const struct arx_run *run)
-{
-	u64 full = (u64)run->npkts * run->mtu;
-
-	if (!(run->h.flags & ARX_LAST))
-		return run->len == full;
-	if (run->npkts == 1 && run->h.flags & ARX_FIRST)
-		return run->len <= run->mtu;
-	return run->len <= full && run->len > full - run->mtu;
 }

@@ -232,6 +232,22 @@ static inline u32 arx_run_npkts(u32 len, u32 mtu)
 	return len <= mtu ? 1 : DIV_ROUND_UP(len, mtu);
 }
 
-bool arx_run_well_formed(const struct arx_run *run);
+/**
+ * arx_run_well_formed - does the payload fit the packets?
+ * @run: a run; all packets but one that ends a message are full, and a message
+ *	of several packets does not end with an empty one (9.4.1)
+ *
+ * Return: true if so.
+ */
+static inline bool arx_run_well_formed(const struct arx_run *run)
+{
+	u64 full = (u64)run->npkts * run->mtu;
+
+	if (!(run->h.flags & ARX_LAST))
+		return run->len == full;
+	if (run->npkts == 1 && run->h.flags & ARX_FIRST)
+		return run->len <= run->mtu;
+	return run->len <= full && run->len > full - run->mtu;
+}
 
 #endif /* ARX_RUN_H */

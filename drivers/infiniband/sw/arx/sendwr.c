@@ -250,17 +250,6 @@ void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe)
 }
 
 /**
- * arx_sendwr_release - drop what a WQE holds
- * @swqe: completed, or thrown away by a reset
- */
-void arx_sendwr_release(struct arx_swqe *swqe)
-{
-	if (swqe->av)
-		arx_av_put(swqe->av);
-	swqe->av = NULL;
-}
-
-/**
  * arx_sendwr_unwrite - drop what a WQE of the ring holds
  * @qp: of a kernel consumer, whose ring it is
  * @wqe: from arx_sendwr_write(), never taken

@@ -8,7 +8,17 @@ void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe);
 enum ib_wc_status arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe);
 int arx_sendwr_write(struct arx_qp *qp, const struct ib_send_wr *wr,
 		     struct arx_send_wqe *wqe);
-void arx_sendwr_release(struct arx_swqe *swqe);
 void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe);
+
+/**
+ * arx_sendwr_release - drop what a WQE holds
+ * @swqe: completed, or thrown away by a reset
+ */
+static inline void arx_sendwr_release(struct arx_swqe *swqe)
+{
+	if (swqe->av)
+		arx_av_put(swqe->av);
+	swqe->av = NULL;
+}
 
 #endif /* ARX_SENDWR_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory regions: registration, look-up by key, bounds, atomics. Knows no QP.
+ * Memory regions: registration, invalidation, atomics; who looks one up by its
+ * key finds that in mr.h. Knows no QP.
  *
  * The device has no DMA: a "DMA address" of the core is a kernel address, and
  * every page here is in the direct map. A region is an array of blocks of one

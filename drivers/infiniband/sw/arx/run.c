@@ -85,16 +85,8 @@ static noinline void *arx_iter_next_skb(struct arx_iter *it, u32 *len)
 	return at;
 }
 
-/**
- * arx_iter_fetch - find the next contiguous bytes
- * @it: iterator without room
- * @want: at least so many, if they are contiguous; not 0
- *
- * Context: within the RCU read section the iterator was made in.
- * Return: true if there is room now; false at the end or where a key does not
- * hold.
- */
-bool arx_iter_fetch(struct arx_iter *it, u32 want)
+/* What arx_iter_fetch() does, for those who are worth it being inline. */
+static __always_inline bool arx_iter_find(struct arx_iter *it, u32 want)
 {
 	it->room = want;
 	switch (it->kind) {
@@ -116,6 +108,20 @@ bool arx_iter_fetch(struct arx_iter *it, u32 want)
 	if (!it->at)
 		it->room = 0;
 	return it->at;
+}
+
+/**
+ * arx_iter_fetch - find the next contiguous bytes
+ * @it: iterator without room
+ * @want: at least so many, if they are contiguous; not 0
+ *
+ * Context: within the RCU read section the iterator was made in.
+ * Return: true if there is room now; false at the end or where a key does not
+ * hold.
+ */
+bool arx_iter_fetch(struct arx_iter *it, u32 want)
+{
+	return arx_iter_find(it, want);
 }
 
 /* Needs no key: a list of 32 entries is walked, not its memory. */
@@ -187,15 +193,7 @@ static bool arx_iter_has(struct arx_iter *it, u32 len)
 {
 	if (it->room)
 		return it->room >= len;
-	/* What a short message is read from: not worth the calls. */
-	if (it->kind == ARX_ITER_SGE) {
-		it->room = len;
-		it->at = arx_iter_next_sge(it, &it->room);
-		if (!it->at)
-			it->room = 0;
-		return it->room >= len;
-	}
-	return arx_iter_fetch(it, len) && it->room >= len;
+	return arx_iter_find(it, len) && it->room >= len;
 }
 
 /**

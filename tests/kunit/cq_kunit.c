@@ -55,7 +55,7 @@ static int cq_init(struct kunit *test)
 	t->cq.ib.comp_handler = on_completion;
 	t->cq.ib.event_handler = on_event;
 	t->cq.ib.cq_context = t;
-	t->qp.qpn = 1;
+	t->qp.id.nr = 1;
 	RCU_INIT_POINTER(t->dev.gsi, &t->qp);
 	KUNIT_ASSERT_EQ(test, arx_create_cq(&t->cq.ib, &attr, NULL), 0);
 	KUNIT_EXPECT_EQ(test, t->cq.ib.cqe, CQES);

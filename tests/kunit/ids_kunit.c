@@ -5,7 +5,7 @@
 
 #include "ids.c"
 
-static int objects[2 * ARX_IDS_QUARANTINE];
+static struct arx_id objects[ARX_IDS_QUARANTINE + 256];
 
 static void destroy(void *ids)
 {
@@ -23,35 +23,28 @@ static struct arx_ids *make_ids(struct kunit *test, unsigned int bits)
 	return ids;
 }
 
-static void *find(struct arx_ids *ids, u32 id)
+static struct arx_id *find(struct arx_ids *ids, u32 nr)
 {
 	guard(rcu)();
-	return arx_ids_find(ids, id);
-}
-
-static bool is_taken(struct arx_ids *ids, u32 id)
-{
-	return rhashtable_lookup_fast(&ids->taken, &id, arx_ids_params);
+	return arx_ids_find(ids, nr);
 }
 
 static void ids__found_until_removed(struct kunit *test)
 {
 	struct arx_ids *ids = make_ids(test, 24);
-	u32 id[64];
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(id); i++) {
-		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i], &id[i]),
-				0);
-		KUNIT_EXPECT_GE(test, id[i], 2);
-		KUNIT_EXPECT_LT(test, id[i], 1 << 24);
+	for (i = 0; i < 64; i++) {
+		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i]), 0);
+		KUNIT_EXPECT_GE(test, objects[i].nr, 2);
+		KUNIT_EXPECT_LT(test, objects[i].nr, 1 << 24);
 	}
-	for (i = 0; i < ARRAY_SIZE(id); i++)
-		KUNIT_EXPECT_PTR_EQ(test, find(ids, id[i]),
-				    (void *)&objects[i]);
-	for (i = 0; i < ARRAY_SIZE(id); i++) {
-		arx_ids_remove(ids, id[i]);
-		KUNIT_EXPECT_NULL(test, find(ids, id[i]));
+	for (i = 0; i < 64; i++)
+		KUNIT_EXPECT_PTR_EQ(test, find(ids, objects[i].nr),
+				    &objects[i]);
+	for (i = 0; i < 64; i++) {
+		arx_ids_remove(ids, &objects[i]);
+		KUNIT_EXPECT_NULL(test, find(ids, objects[i].nr));
 	}
 }
 
@@ -59,38 +52,51 @@ static void ids__found_until_removed(struct kunit *test)
 static void ids__full(struct kunit *test)
 {
 	struct arx_ids *ids = make_ids(test, 2);
-	u32 id[2];
 
-	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[0], &id[0]), 0);
-	KUNIT_EXPECT_EQ(test, id[0], 2);
-	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[1], &id[1]), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[0]), 0);
+	KUNIT_EXPECT_EQ(test, objects[0].nr, 2);
+	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[1]), -ENOSPC);
 	/* A freed number is not there for the next one. */
-	arx_ids_remove(ids, id[0]);
-	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[1], &id[1]), -ENOSPC);
+	arx_ids_remove(ids, &objects[0]);
+	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[1]), -ENOSPC);
 }
 
-/* A number rests while ARX_IDS_QUARANTINE others are freed, and no longer. */
+/* Half of all numbers rest: those that are drawn are of the other half. */
 static void ids__quarantine(struct kunit *test)
 {
+	struct arx_ids *ids = make_ids(test, 11);
+	int i, j;
+
+	for (i = 0; i < ARX_IDS_QUARANTINE; i++)
+		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i]), 0);
+	for (i = 0; i < ARX_IDS_QUARANTINE; i++)
+		arx_ids_remove(ids, &objects[i]);
+	for (; i < ARRAY_SIZE(objects); i++) {
+		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i]), 0);
+		for (j = 0; j < ARX_IDS_QUARANTINE; j++)
+			KUNIT_EXPECT_NE(test, objects[i].nr, objects[j].nr);
+	}
+}
+
+/* A number rests while ARX_IDS_QUARANTINE - 1 others are freed. */
+static void ids__quarantine_ends(struct kunit *test)
+{
 	struct arx_ids *ids = make_ids(test, 24);
-	u32 first, id;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[0], &first), 0);
-	arx_ids_remove(ids, first);
-	for (i = 0; i < ARX_IDS_QUARANTINE; i++) {
-		KUNIT_EXPECT_TRUE(test, is_taken(ids, first));
-		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i], &id), 0);
-		KUNIT_EXPECT_NE(test, id, first);
-		arx_ids_remove(ids, id);
+	for (i = 0; i <= ARX_IDS_QUARANTINE; i++) {
+		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i]), 0);
+		arx_ids_remove(ids, &objects[i]);
+		KUNIT_EXPECT_EQ(test, arx_ids_rests(ids, objects[0].nr),
+				i < ARX_IDS_QUARANTINE);
 	}
-	KUNIT_EXPECT_FALSE(test, is_taken(ids, first));
 }
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(ids__found_until_removed),
 	KUNIT_CASE(ids__full),
 	KUNIT_CASE(ids__quarantine),
+	KUNIT_CASE(ids__quarantine_ends),
 	{}
 };
 

@@ -69,8 +69,8 @@ static u32 publish(struct kunit *test, int access)
 	mr->access = access;
 	mr->iova = IOVA;
 	mr->length = LENGTH;
-	KUNIT_ASSERT_EQ(test, arx_ids_add(&t->dev.mrs, mr, &mr->id), 0);
-	mr->key = mr->id << 8 | 0x5a;
+	KUNIT_ASSERT_EQ(test, arx_ids_add(&t->dev.mrs, &mr->id), 0);
+	mr->key = mr->id.nr << 8 | 0x5a;
 	mr->state = ARX_MR_VALID;
 	return mr->key;
 }
@@ -159,7 +159,7 @@ static void mr__find_state(struct kunit *test)
 	t->mr.state = ARX_MR_FREE;
 	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, 0));
 	t->mr.state = ARX_MR_VALID;
-	arx_ids_remove(&t->dev.mrs, t->mr.id);
+	arx_ids_remove(&t->dev.mrs, &t->mr.id);
 	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, 0));
 }
 

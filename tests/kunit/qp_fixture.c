@@ -137,8 +137,8 @@ static void pair_make_memory(struct kunit *test, struct pair *p,
 	mr->ib.device = &p->dev.ib;
 	mr->ib.pd = &p->pd.ib;
 	mr->ib.type = IB_MR_TYPE_USER;
-	KUNIT_ASSERT_EQ(test, arx_ids_add(&p->dev.mrs, mr, &mr->id), 0);
-	mr->key = mr->id << 8 | 0x5a;
+	KUNIT_ASSERT_EQ(test, arx_ids_add(&p->dev.mrs, &mr->id), 0);
+	mr->key = mr->id.nr << 8 | 0x5a;
 	mr->state = ARX_MR_VALID;
 }
 
@@ -216,7 +216,7 @@ void pair_free(struct pair *p)
 			arx_destroy_qp(&side->qp->ib, NULL);
 		arx_destroy_cq(&side->scq.ib, NULL);
 		arx_destroy_cq(&side->rcq.ib, NULL);
-		arx_ids_remove(&p->dev.mrs, side->mr.id);
+		arx_ids_remove(&p->dev.mrs, &side->mr.id);
 	}
 	while (pair_take(p, -1))
 		;
@@ -352,7 +352,7 @@ void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type)
 	for (i = 0; i < 2; i++)
 		pair_make_qp(test, p, i, type);
 	for (i = 0; i < 2; i++) {
-		p->attr.dest_qp_num = p->side[!i].qp->qpn;
+		p->attr.dest_qp_num = p->side[!i].qp->id.nr;
 		pair_bring(test, p, i, IB_QPS_RTS);
 	}
 	p->dev.port_active = true;
@@ -501,7 +501,7 @@ struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			.service = qp->service,
 			.flags = flags,
 			.pkey = ARX_PKEY,
-			.qpn = qp->qpn,
+			.qpn = qp->id.nr,
 			.psn = psn & ARX_PSN_MASK,
 			.va = IOVA,
 			.rkey = p->side[to].mr.key,

@@ -595,9 +595,9 @@ static void qp__reset_forgets(struct kunit *test)
 	while (pair_take(p, -1))
 		;
 	p->dev.port_active = true;
-	p->attr.dest_qp_num = p->side[1].qp->qpn;
+	p->attr.dest_qp_num = p->side[1].qp->id.nr;
 	pair_bring(test, p, 0, IB_QPS_RTS);
-	p->attr.dest_qp_num = p->side[0].qp->qpn;
+	p->attr.dest_qp_num = p->side[0].qp->id.nr;
 	pair_bring(test, p, 1, IB_QPS_RTS);
 	pair_recv(p, 1, 3, 0, 100);
 	pair_send(p, 0, IB_WR_SEND, 4, IB_SEND_SIGNALED, 0, 8);
@@ -775,7 +775,7 @@ static void qp__cq_overrun(struct kunit *test)
 
 	a->scq.overflown = true;
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
-	p->attr.dest_qp_num = a->qp->qpn;
+	p->attr.dest_qp_num = a->qp->id.nr;
 	pair_bring(test, p, 0, IB_QPS_RTS);
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, 0);
 	pair_settle(p);

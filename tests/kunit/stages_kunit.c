@@ -2418,7 +2418,7 @@ static void requester__ud(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_EXPECT_EQ(test, w->run.h.qkey, 0x777);
 	KUNIT_EXPECT_EQ(test, w->run.h.qpn, 5);
-	KUNIT_EXPECT_EQ(test, w->run.h.src_qpn, s->qp->qpn);
+	KUNIT_EXPECT_EQ(test, w->run.h.src_qpn, s->qp->id.nr);
 	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
 
 	/* 10.2.5: the top bit asks for the QP's own Q_Key */
@@ -2479,7 +2479,7 @@ STRANGER(qpn, p->side[1].qp->attr.dest_qp_num ^= 1)
 STRANGER(saddr, p->side[1].qp->av->saddr.s6_addr[3] ^= 1)
 STRANGER(daddr, p->side[1].qp->av->daddr.s6_addr[3] ^= 1)
 STRANGER(service, p->side[1].qp->service = ARX_SERVICE_UC)
-STRANGER(gone, arx_ids_remove(&arx_qps, p->side[1].qp->qpn))
+STRANGER(gone, arx_ids_remove(&arx_qps, &p->side[1].qp->id))
 
 static const struct stranger strangers[] = {
 	{ "port down", stranger_port },
@@ -2589,7 +2589,7 @@ static void loopback__to_itself(struct kunit *test)
 	struct side *s = &p->side[0];
 
 	pair_make_qp(test, p, 0, IB_QPT_RC);
-	p->attr.dest_qp_num = s->qp->qpn;
+	p->attr.dest_qp_num = s->qp->id.nr;
 	pair_bring(test, p, 0, IB_QPS_RTS);
 	p->dev.port_active = true;
 	fill(s->buf, BUF, 1);

@@ -85,6 +85,7 @@ struct arx_pd {
 /**
  * struct arx_av - where packets go; immutable once published
  * @rcu: frees it
+ * @id: in arx_dev.ahs, if it is that of an application's AH
  * @ref: one for the AH or QP, one for each kernel work request naming it
  * @pd: a user may only use the AVs of its own PD
  * @sgid_attr: held as long as @ref is not 0
@@ -101,6 +102,7 @@ struct arx_pd {
  */
 struct arx_av {
 	struct rcu_head rcu;
+	struct arx_id id;
 	refcount_t ref;
 	struct ib_pd *pd;
 	const struct ib_gid_attr *sgid_attr;
@@ -120,12 +122,10 @@ struct arx_av {
  * struct arx_ah - address handle
  * @ib: the core's part
  * @av: what it stands for
- * @id: in arx_dev.ahs; 0 for a kernel consumer's
  */
 struct arx_ah {
 	struct ib_ah ib;
 	struct arx_av *av;
-	u32 id;
 };
 
 static inline struct arx_dev *to_arx_dev(struct ib_device *ib)

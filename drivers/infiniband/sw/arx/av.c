@@ -169,17 +169,17 @@ int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	if (IS_ERR(ah->av))
 		return PTR_ERR(ah->av);
 
-	err = arx_ids_add(&dev->ahs, ah->av, &ah->id);
+	err = arx_ids_add(&dev->ahs, &ah->av->id);
 	if (err)
 		goto put;
-	resp.ah = ah->id;
+	resp.ah = ah->av->id.nr;
 	err = ib_respond_udata(udata, resp);
 	if (err)
 		goto remove;
 	return 0;
 
 remove:
-	arx_ids_remove(&dev->ahs, ah->id);
+	arx_ids_remove(&dev->ahs, &ah->av->id);
 put:
 	arx_av_put(ah->av);
 	return err;
@@ -217,8 +217,8 @@ int arx_destroy_ah(struct ib_ah *ib, u32 flags)
 	struct arx_dev *dev = to_arx_dev(ib->device);
 	struct arx_ah *ah = to_arx_ah(ib);
 
-	if (ah->id)
-		arx_ids_remove(&dev->ahs, ah->id);
+	if (ib->uobject)
+		arx_ids_remove(&dev->ahs, &ah->av->id);
 	arx_av_put(ah->av);
 	return 0;
 }

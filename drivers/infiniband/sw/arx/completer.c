@@ -49,7 +49,7 @@ static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
 	struct arx_cqe cqe = {
 		.wr_id = swqe->wqe.wr_id,
 		.byte_len = swqe->length,
-		.qpn = qp->qpn,
+		.qpn = qp->id.nr,
 		.sq_index = comp->done + 1,
 		.opcode = swqe->wc_opcode,
 		.status = status,

@@ -380,7 +380,7 @@ static struct ib_qp *arx_cq_qp(struct arx_cq *cq, const struct arx_cqe *cqe)
 	if (cqe->qpn == 1)
 		qp = rcu_dereference(to_arx_dev(cq->ib.device)->gsi);
 	else
-		qp = arx_ids_find(&arx_qps, cqe->qpn);
+		qp = arx_qp_find(cqe->qpn);
 	rcu_read_unlock();
 
 	return qp ? &qp->ib : NULL;

@@ -41,7 +41,7 @@ static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
 
 static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn)
 {
-	struct arx_qp *qp = arx_ids_find(&arx_qps, qpn);
+	struct arx_qp *qp = arx_qp_find(qpn);
 
 	if (!qp || arx_doorbell_owner(qp) != uctx)
 		return -EINVAL;

@@ -38,7 +38,7 @@ static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
 	const struct arx_av *av;
 	struct arx_qp *qp;
 
-	qp = arx_ids_find(&arx_qps, h->qpn);
+	qp = arx_qp_find(h->qpn);
 	if (!qp || qp->service != h->service ||
 	    !net_eq(dev_net(arx_qp_dev(qp)->netdev), net))
 		return false;

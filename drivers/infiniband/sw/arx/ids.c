@@ -4,7 +4,6 @@
 #include <linux/bits.h>
 #include <linux/delay.h>
 #include <linux/random.h>
-#include <linux/slab.h>
 
 #include "ids.h"
 
@@ -26,11 +25,6 @@ void arx_ids_init(struct arx_ids *ids, unsigned int bits)
 	ids->next = 0;
 }
 
-static void arx_ids_free(void *ptr, void *arg)
-{
-	kfree(ptr);
-}
-
 /**
  * arx_ids_destroy - free the set; all objects must have been removed
  * @ids: to free
@@ -39,69 +33,73 @@ static void arx_ids_free(void *ptr, void *arg)
  */
 void arx_ids_destroy(struct arx_ids *ids)
 {
-	rhashtable_free_and_destroy(&ids->taken, arx_ids_free, NULL);
+	rhashtable_destroy(&ids->taken);
+}
+
+static bool arx_ids_rests(const struct arx_ids *ids, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < ARX_IDS_QUARANTINE; i++)
+		if (ids->resting[i] == nr)
+			return true;
+	return false;
+}
+
+/* Taken from rest and put to rest under one lock: no number gets between. */
+static int arx_ids_take(struct arx_ids *ids, struct arx_id *id)
+{
+	int err = -EEXIST;
+
+	spin_lock_bh(&ids->lock);
+	if (!arx_ids_rests(ids, id->nr))
+		err = rhashtable_lookup_insert_fast(&ids->taken, &id->node,
+						    arx_ids_params);
+	spin_unlock_bh(&ids->lock);
+	return err;
 }
 
 /**
  * arx_ids_add - give an object a number nobody can guess
  * @ids: the set
- * @object: to be found under the number at once
- * @id: receives the number
+ * @id: part of the object, which is found by the number at once
  *
  * Context: may sleep.
  * Return: 0, -ENOSPC when the space is nearly full, or an error of
  * rhashtable's, such as -ENOMEM.
  */
-int arx_ids_add(struct arx_ids *ids, void *object, u32 *id)
+int arx_ids_add(struct arx_ids *ids, struct arx_id *id)
 {
-	struct arx_id *new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
 	int err = -EEXIST;
 	int tries;
 
-	if (!new)
-		return -ENOMEM;
-	new->object = object;
 	for (tries = 0; tries < 64; tries++) {
-		new->id = get_random_u32() >> (32 - ids->bits);
-		if (new->id < 2 || new->id == GENMASK(ids->bits - 1, 0))
+		id->nr = get_random_u32() >> (32 - ids->bits);
+		if (id->nr < 2 || id->nr == GENMASK(ids->bits - 1, 0))
 			continue;
-		*id = new->id;
-		err = rhashtable_lookup_insert_fast(&ids->taken, &new->node,
-						    arx_ids_params);
+		err = arx_ids_take(ids, id);
 		if (!err)
 			return 0;
 		/* Short of memory, or busy growing. */
 		if (err != -EEXIST)
 			fsleep(USEC_PER_MSEC);
 	}
-	kfree(new);
 	return err == -EEXIST ? -ENOSPC : err;
 }
 
 /**
  * arx_ids_remove - take an object out and let its number rest
  * @ids: the set
- * @id: the object's number
+ * @id: part of the object, as added
  *
- * Readers that found the object earlier may use it until a grace period ends.
+ * Readers that found the object earlier may use it until a grace period ends:
+ * it must not be freed, nor added again, before.
  */
-void arx_ids_remove(struct arx_ids *ids, u32 id)
+void arx_ids_remove(struct arx_ids *ids, struct arx_id *id)
 {
-	struct arx_id *freed, *woken;
-
-	rcu_read_lock();
-	freed = rhashtable_lookup(&ids->taken, &id, arx_ids_params);
-	rcu_read_unlock();
-	WRITE_ONCE(freed->object, NULL);
-
 	spin_lock_bh(&ids->lock);
-	woken = ids->resting[ids->next];
-	ids->resting[ids->next] = freed;
+	rhashtable_remove_fast(&ids->taken, &id->node, arx_ids_params);
+	ids->resting[ids->next] = id->nr;
 	ids->next = (ids->next + 1) % ARX_IDS_QUARANTINE;
 	spin_unlock_bh(&ids->lock);
-
-	if (!woken)
-		return;
-	rhashtable_remove_fast(&ids->taken, &woken->node, arx_ids_params);
-	kfree_rcu(woken, rcu);
 }

@@ -5,29 +5,25 @@
 #include <linux/hash.h>
 #include <linux/rhashtable.h>
 
-/* How many freed ids rest before they may be drawn again. */
+/* How many freed numbers rest; then the oldest may be drawn again. */
 #define ARX_IDS_QUARANTINE	1024
 
 /**
- * struct arx_id - a number that is taken
+ * struct arx_id - the number of an object, part of it
  * @node: in arx_ids.taken
- * @id: the number
- * @object: what it stands for; NULL: it rests
- * @rcu: frees the struct once nobody can be looking at it
+ * @nr: the number
  */
 struct arx_id {
 	struct rhash_head node;
-	u32 id;
-	void *object;
-	struct rcu_head rcu;
+	u32 nr;
 };
 
 /**
  * struct arx_ids - unguessable numbers for QPs, memory regions, AHs and SRQs
- * @taken: struct arx_id by number, those that rest included
+ * @taken: struct arx_id by number
  * @bits: width of a number
- * @lock: of @resting and @next
- * @resting: ring of freed numbers
+ * @lock: of taking and freeing numbers
+ * @resting: ring of freed numbers; 0: none yet
  * @next: place of the next freed number in @resting
  *
  * Numbers come from the kernel's CSPRNG. Look-ups are lock free: an object is
@@ -38,26 +34,26 @@ struct arx_id {
 struct arx_ids {
 	struct rhashtable taken;
 	unsigned int bits;
-	spinlock_t lock;	/* of resting and next */
-	struct arx_id *resting[ARX_IDS_QUARANTINE];
+	spinlock_t lock;	/* of all but looking up */
+	u32 resting[ARX_IDS_QUARANTINE];
 	u32 next;
 };
 
 /* The numbers are random, and nobody but the CSPRNG chooses them. */
-static inline u32 arx_ids_hash(const void *id, u32 len, u32 seed)
+static inline u32 arx_ids_hash(const void *nr, u32 len, u32 seed)
 {
-	return hash_32(*(const u32 *)id, 32);
+	return hash_32(*(const u32 *)nr, 32);
 }
 
 static inline int arx_ids_differ(struct rhashtable_compare_arg *arg,
 				 const void *entry)
 {
-	return *(const u32 *)arg->key != ((const struct arx_id *)entry)->id;
+	return *(const u32 *)arg->key != ((const struct arx_id *)entry)->nr;
 }
 
 static const struct rhashtable_params arx_ids_params = {
 	.key_len = sizeof(u32),
-	.key_offset = offsetof(struct arx_id, id),
+	.key_offset = offsetof(struct arx_id, nr),
 	.head_offset = offsetof(struct arx_id, node),
 	.hashfn = arx_ids_hash,
 	.obj_cmpfn = arx_ids_differ,
@@ -66,22 +62,19 @@ static const struct rhashtable_params arx_ids_params = {
 
 void arx_ids_init(struct arx_ids *ids, unsigned int bits);
 void arx_ids_destroy(struct arx_ids *ids);
-int arx_ids_add(struct arx_ids *ids, void *object, u32 *id);
-void arx_ids_remove(struct arx_ids *ids, u32 id);
+int arx_ids_add(struct arx_ids *ids, struct arx_id *id);
+void arx_ids_remove(struct arx_ids *ids, struct arx_id *id);
 
 /**
- * arx_ids_find - the object of a number, or NULL
+ * arx_ids_find - the part of the object that has a number, or NULL
  * @ids: the numbers
- * @id: any value, from the wire or from a user
+ * @nr: any value, from the wire or from a user
  *
  * Context: RCU read side; the object is valid to its end.
  */
-static inline void *arx_ids_find(struct arx_ids *ids, u32 id)
+static inline struct arx_id *arx_ids_find(struct arx_ids *ids, u32 nr)
 {
-	struct arx_id *found = rhashtable_lookup(&ids->taken, &id,
-						 arx_ids_params);
-
-	return found ? READ_ONCE(found->object) : NULL;
+	return rhashtable_lookup(&ids->taken, &nr, arx_ids_params);
 }
 
 #endif /* ARX_IDS_H */

@@ -16,7 +16,7 @@ static bool arx_loopback_connected(const struct arx_qp *qp,
 {
 	const struct arx_av *back = rcu_dereference(peer->av);
 
-	return back && READ_ONCE(peer->attr.dest_qp_num) == qp->qpn &&
+	return back && READ_ONCE(peer->attr.dest_qp_num) == qp->id.nr &&
 	       ipv6_addr_equal(&back->daddr, &av->saddr) &&
 	       ipv6_addr_equal(&back->saddr, &av->daddr);
 }
@@ -32,7 +32,7 @@ static struct arx_qp *arx_loopback_peer(const struct arx_qp *qp,
 	if (qp->service == ARX_SERVICE_UD)
 		return NULL;
 
-	peer = arx_ids_find(&arx_qps, qpn);
+	peer = arx_qp_find(qpn);
 	if (!peer || peer->service != qp->service)
 		return NULL;
 

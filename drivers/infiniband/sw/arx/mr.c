@@ -97,7 +97,7 @@ void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
  */
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 {
-	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+	struct arx_mr *mr = arx_mr_of(dev, key);
 
 	if (!mr || !arx_mr_is_fast(mr) || READ_ONCE(mr->key) != key ||
 	    READ_ONCE(mr->ib.pd) != pd)
@@ -121,7 +121,7 @@ int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
  */
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access)
 {
-	if (!arx_mr_is_fast(mr) || mr->ib.pd != pd || key >> 8 != mr->id ||
+	if (!arx_mr_is_fast(mr) || mr->ib.pd != pd || key >> 8 != mr->id.nr ||
 	    READ_ONCE(mr->state) != ARX_MR_FREE || access & ~ARX_MR_ACCESS)
 		return -EINVAL;
 
@@ -196,12 +196,12 @@ static struct ib_mr *arx_mr_publish(struct arx_mr *mr)
 	int err;
 
 	/* The key cannot hold before it is known in full. */
-	err = arx_ids_add(&dev->mrs, mr, &mr->id);
+	err = arx_ids_add(&dev->mrs, &mr->id);
 	if (err) {
 		arx_mr_free(mr);
 		return ERR_PTR(err);
 	}
-	mr->key = mr->id << 8 | get_random_u8();
+	mr->key = mr->id.nr << 8 | get_random_u8();
 	mr->ib.lkey = mr->key;
 	mr->ib.rkey = mr->key;
 	if (arx_mr_is_fast(mr))
@@ -381,7 +381,7 @@ int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct arx_mr *mr = to_arx_mr(ib);
 
-	arx_ids_remove(&to_arx_dev(ib->device)->mrs, mr->id);
+	arx_ids_remove(&to_arx_dev(ib->device)->mrs, &mr->id);
 	synchronize_rcu_expedited();
 	arx_mr_free(mr);
 	return 0;

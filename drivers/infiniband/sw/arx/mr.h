@@ -22,7 +22,7 @@ enum arx_mr_state {
 /**
  * struct arx_mr - memory region
  * @ib: the core's part; lkey and rkey are the same number
- * @id: in arx_dev.mrs; key >> 8
+ * @id: in arx_dev.mrs: key >> 8
  * @key: the one that holds; a kernel consumer may write the next one into @ib
  *	before it registers with it
  * @state: checked after the key, so that an invalidation wins at once
@@ -45,7 +45,7 @@ enum arx_mr_state {
  */
 struct arx_mr {
 	struct ib_mr ib;
-	u32 id;
+	struct arx_id id;
 	u32 key;
 	enum arx_mr_state state;
 	int access;
@@ -69,6 +69,14 @@ static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
 static inline bool arx_mr_is_fast(const struct arx_mr *mr)
 {
 	return mr->ib.type == IB_MR_TYPE_MEM_REG;
+}
+
+/* RCU read side; that it was given this very key is still to be seen. */
+static inline struct arx_mr *arx_mr_of(struct arx_dev *dev, u32 key)
+{
+	struct arx_id *id = arx_ids_find(&dev->mrs, key >> 8);
+
+	return id ? container_of(id, struct arx_mr, id) : NULL;
 }
 
 static inline bool arx_mr_allows(const struct arx_mr *mr,
@@ -102,7 +110,7 @@ static inline struct arx_mr *
 arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key, int access,
 	    u64 iova, u64 length)
 {
-	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+	struct arx_mr *mr = arx_mr_of(dev, key);
 
 	if (!mr || !arx_mr_allows(mr, pd, key, access, iova, length))
 		return NULL;
@@ -142,7 +150,7 @@ static inline struct arx_mr *
 arx_mr_get(struct arx_dev *dev, struct ib_pd *pd, u32 key, int access,
 	   u64 iova, u64 length)
 {
-	struct arx_mr *mr = arx_ids_find(&dev->mrs, key >> 8);
+	struct arx_mr *mr = arx_mr_of(dev, key);
 
 	if (!mr)
 		return NULL;

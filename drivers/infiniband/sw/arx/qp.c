@@ -310,13 +310,13 @@ static int arx_qp_publish(struct arx_qp *qp)
 	int err;
 
 	if (qp->ib.qp_type != IB_QPT_GSI) {
-		err = arx_ids_add(&arx_qps, qp, &qp->qpn);
+		err = arx_ids_add(&arx_qps, &qp->id);
 	} else {
-		qp->qpn = 1;
+		qp->id.nr = 1;
 		err = cmpxchg((__force struct arx_qp **)&dev->gsi, NULL, qp) ?
 		      -EBUSY : 0;
 	}
-	qp->ib.qp_num = qp->qpn;
+	qp->ib.qp_num = qp->id.nr;
 	return err;
 }
 
@@ -325,7 +325,7 @@ static void arx_qp_withdraw(struct arx_qp *qp)
 	if (qp->ib.qp_type == IB_QPT_GSI)
 		RCU_INIT_POINTER(arx_qp_dev(qp)->gsi, NULL);
 	else
-		arx_ids_remove(&arx_qps, qp->qpn);
+		arx_ids_remove(&arx_qps, &qp->id);
 }
 
 /**
@@ -477,7 +477,7 @@ static int arx_qp_prepare(struct arx_qp *qp, const struct ib_qp_attr *attr,
 					   qp->attr.dest_qp_num;
 
 	if (mask & IB_QP_AV) {
-		change->av = arx_av_create(qp->ib.pd, &attr->ah_attr, qp->qpn,
+		change->av = arx_av_create(qp->ib.pd, &attr->ah_attr, qp->id.nr,
 					   dest, GFP_KERNEL);
 		if (IS_ERR(change->av)) {
 			int err = PTR_ERR(change->av);

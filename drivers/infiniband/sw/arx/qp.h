@@ -263,7 +263,7 @@ struct arx_comp {
  * @ib: the core's part
  * @attr: what modify_qp set; written in process context only, under all locks
  * @av: connected: where to; set on the way to RTR; RCU
- * @qpn: its number
+ * @id: its number, in arx_qps unless it is QP1
  * @state: enum ib_qp_state; written under @state_lock
  * @mtu: path MTU in bytes
  * @service: enum arx_service
@@ -299,7 +299,7 @@ struct arx_qp {
 	struct ib_qp ib;
 	struct ib_qp_attr attr;
 	struct arx_av __rcu *av;
-	u32 qpn;
+	struct arx_id id;
 	enum ib_qp_state state;
 	u32 mtu;
 	u8 service;
@@ -333,6 +333,19 @@ extern struct arx_ids arx_qps;
 static inline struct arx_qp *to_arx_qp(struct ib_qp *ib)
 {
 	return container_of(ib, struct arx_qp, ib);
+}
+
+/**
+ * arx_qp_find - a QP by its number, or NULL
+ * @qpn: any value, from the wire or from a user
+ *
+ * Context: RCU read side; the QP is valid to its end.
+ */
+static inline struct arx_qp *arx_qp_find(u32 qpn)
+{
+	struct arx_id *id = arx_ids_find(&arx_qps, qpn);
+
+	return id ? container_of(id, struct arx_qp, id) : NULL;
 }
 
 static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)

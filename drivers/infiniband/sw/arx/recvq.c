@@ -228,11 +228,11 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	attr->max_wr = arx_ring_entries(&srq->q.ring);
 	attr->max_sge = srq->q.max_sge;
 
-	err = arx_ids_add(&dev->srqs, srq, &srq->srqn);
+	err = arx_ids_add(&dev->srqs, &srq->id);
 	if (err)
 		goto cleanup;
 	if (udata) {
-		resp.srqn = srq->srqn;
+		resp.srqn = srq->id.nr;
 		err = ib_respond_udata(udata, resp);
 		if (err)
 			goto remove;
@@ -240,7 +240,7 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	return 0;
 
 remove:
-	arx_ids_remove(&dev->srqs, srq->srqn);
+	arx_ids_remove(&dev->srqs, &srq->id);
 	synchronize_rcu_expedited();
 cleanup:
 	arx_recvq_cleanup(&srq->q);
@@ -401,7 +401,7 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
 	struct arx_srq *srq = to_arx_srq(ib);
 
-	arx_ids_remove(&to_arx_dev(ib->device)->srqs, srq->srqn);
+	arx_ids_remove(&to_arx_dev(ib->device)->srqs, &srq->id);
 	synchronize_rcu_expedited();
 	arx_recvq_cleanup(&srq->q);
 	return 0;

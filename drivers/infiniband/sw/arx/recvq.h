@@ -55,12 +55,12 @@ enum arx_recvq_news {
  * struct arx_srq - shared receive queue
  * @ib: the core's part
  * @q: its queue
- * @srqn: its number in arx_dev.srqs
+ * @id: its number in arx_dev.srqs
  */
 struct arx_srq {
 	struct ib_srq ib;
 	struct arx_recvq q;
-	u32 srqn;
+	struct arx_id id;
 };
 
 static inline struct arx_srq *to_arx_srq(struct ib_srq *ib)

@@ -390,7 +390,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	/* A Q_Key with the top bit set stands for the QP's own: 10.2.5 */
 	run.h.qkey = (s32)swqe->wqe.ud.qkey < 0 ? qp->attr.qkey :
 						  swqe->wqe.ud.qkey;
-	run.h.src_qpn = qp->ib.qp_type == IB_QPT_GSI ? 1 : qp->qpn;
+	run.h.src_qpn = qp->ib.qp_type == IB_QPT_GSI ? 1 : qp->id.nr;
 	run.len = swqe->length;
 	arx_requester_payload(qp, qp->req.sent, swqe, &run.payload);
 	*budget -= min(*budget, run.len);

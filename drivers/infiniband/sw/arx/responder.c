@@ -64,7 +64,7 @@ static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 				   bool solicited)
 {
 	cqe->wr_id = qp->resp.rwqe.wr_id;
-	cqe->qpn = qp->qpn;
+	cqe->qpn = qp->id.nr;
 	cqe->vlan_id = cqe->vlan_id ? : 0xffff;
 	qp->resp.have_rwqe = false;
 	if (!arx_cq_add(qp->rcq, cqe, solicited))

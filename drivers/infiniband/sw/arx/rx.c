@@ -163,7 +163,7 @@ static struct arx_qp *arx_rx_find_qp(struct arx_rx *rx, u32 qpn)
 		dev = arx_net_find_dev(net, &rx->daddr, NULL);
 		return dev ? rcu_dereference(dev->gsi) : NULL;
 	}
-	qp = arx_ids_find(&arx_qps, qpn);
+	qp = arx_qp_find(qpn);
 	if (qp && !net_eq(dev_net(arx_qp_dev(qp)->netdev), net))
 		return NULL;
 	return qp;
@@ -175,7 +175,7 @@ static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 	const struct ib_gid_attr *gid;
 	const struct arx_av *av;
 
-	if (qp->qpn == 1)
+	if (qp->id.nr == 1)
 		return true;	/* it was found by its address */
 	if (qp->service == ARX_SERVICE_UD) {
 		gid = arx_net_dev_has(arx_qp_dev(qp), &rx->daddr);
@@ -207,7 +207,7 @@ static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 {
 	struct arx_qp *qp = rx->qp;
 
-	if (!qp || qp->qpn != h->qpn)
+	if (!qp || qp->id.nr != h->qpn)
 		qp = arx_rx_find_qp(rx, h->qpn);
 	if (!qp || qp->service != h->service || !arx_rx_state_fits(qp)) {
 		arx_rx_count(rx, ARX_CNT_RX_NO_QP);

@@ -150,13 +150,17 @@ static s64 arx_sendwr_length(const struct arx_qp *qp,
 static struct arx_av *arx_sendwr_av(struct arx_qp *qp,
 				    const struct arx_send_wqe *wqe)
 {
+	struct arx_id *id;
 	struct arx_av *av;
 
 	if (!qp->ib.uobject)
 		return (struct arx_av *)(uintptr_t)wqe->ud.av;
 
-	av = arx_ids_find(&arx_qp_dev(qp)->ahs, wqe->ud.ah);
-	if (!av || av->pd != qp->ib.pd || !refcount_inc_not_zero(&av->ref))
+	id = arx_ids_find(&arx_qp_dev(qp)->ahs, wqe->ud.ah);
+	if (!id)
+		return NULL;
+	av = container_of(id, struct arx_av, id);
+	if (av->pd != qp->ib.pd || !refcount_inc_not_zero(&av->ref))
 		return NULL;
 	return av;
 }

@@ -490,6 +490,13 @@ int watch_load_of(int cpu)
 	return arx_watch_load_of(cpu);
 }
 
+/* No CPU is the one that looks: so none is idle and looks again at once. */
+void watch_unseat(struct arx_qp *qp)
+{
+	arx_watch_settle(qp, -1);
+	qp->watch.until = jiffies + 1000 * HZ;
+}
+
 /* A run as it might come from the wire, of the QPs' service. */
 struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			u32 psn, void *data, u32 len)

@@ -112,6 +112,7 @@ void pair_requester(struct pair *p, int side);
 void pair_look(struct pair *p, int side);
 void pair_block_second(struct pair *p, struct arx_qp *qp);
 int watch_load_of(int cpu);
+void watch_unseat(struct arx_qp *qp);
 struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			u32 psn, void *data, u32 len);
 

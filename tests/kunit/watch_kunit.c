@@ -156,6 +156,7 @@ static void watch__looks(struct kunit *test)
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
+	watch_unseat(qp);
 	post(test, 3, 0, 8);
 	KUNIT_EXPECT_EQ(test, qp->req.fetched, 8);
 	pair_look(test->priv, 0);
@@ -177,6 +178,7 @@ static void watch__ends_in_vain(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
+	watch_unseat(qp);
 	for (i = 0; i < VAIN; i++) {
 		EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 		pair_look(test->priv, 0);
@@ -215,9 +217,10 @@ static void watch__paces(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
 	u64 sooner = FOREVER * NSEC_PER_USEC / 8;
-	int i, hurry;
+	int i;
 
 	post_and_kick(test, 8, 0, 8);
+	watch_unseat(qp);
 	for (i = 3; i >= 0; i--) {
 		KUNIT_EXPECT_EQ(test, qp->watch.hurry, i);
 		KUNIT_EXPECT_LE(test, hrtimer_get_remaining(&qp->watch.timer),
@@ -230,27 +233,27 @@ static void watch__paces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 0);
 	qp->watch.seen -= 96;		/* as if kicks had found them */
 	post(test, 2, 0, 8);
-	local_bh_disable();		/* or the next look may come at once */
 	pair_look(test->priv, 0);
-	hurry = qp->watch.hurry;
-	local_bh_enable();
-	KUNIT_EXPECT_EQ(test, hurry, 1);
+	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 1);
 }
 
-/* Nobody runs here, for a test is a kernel thread: wherever its QP began. */
-static void watch__looks_again_at_once(struct kunit *test)
+/*
+ * Nobody runs here, for a test is a kernel thread: wherever its QP began. With
+ * bottom halves off the looks that are due at once stay due.
+ */
+static bool by_timer_in_vain(struct kunit *test, u8 vain)
 {
 	struct arx_qp *qp = watched_qp(test);
 	bool alone, by_timer;
 	int tries = 1000;
 
 	post_and_kick(test, 8, 0, 8);
-	post(test, 8, 0, 8);
 	while (!single_task_running() && tries--)
 		fsleep(USEC_PER_MSEC);
 	local_bh_disable();
 	hrtimer_cancel(&qp->watch.timer);
 	alone = single_task_running();
+	qp->watch.vain = vain;
 	pair_look(test->priv, 0);
 	by_timer = hrtimer_active(&qp->watch.timer);
 	alone = alone && single_task_running();
@@ -258,7 +261,17 @@ static void watch__looks_again_at_once(struct kunit *test)
 	if (!alone)
 		kunit_skip(test, "another task is waiting for this CPU");
 	KUNIT_EXPECT_EQ(test, qp->watch.cpu, qp->watch.origin);
-	KUNIT_EXPECT_FALSE(test, by_timer);
+	return by_timer;
+}
+
+static void watch__looks_again_at_once(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, by_timer_in_vain(test, 11));
+}
+
+static void watch__looks_no_more_at_once(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, by_timer_in_vain(test, 12));
 }
 
 /* Streams come in bursts: after one, the next is not to be proved again. */
@@ -268,6 +281,7 @@ static void watch__begins_again(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
+	watch_unseat(qp);
 	post(test, 2, 0, 8);
 	for (i = 0; i < VAIN + 1; i++)
 		pair_look(test->priv, 0);
@@ -321,6 +335,7 @@ static void watch__ends_with_one(struct kunit *test)
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
+	watch_unseat(qp);
 	pair_look(test->priv, 0);
 	post(test, 1, 0, 8);
 	pair_look(test->priv, 0);
@@ -335,6 +350,7 @@ static void watch__posted_while_it_ends(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
+	watch_unseat(qp);
 	for (i = 0; i < VAIN - 1; i++)
 		pair_look(test->priv, 0);
 
@@ -401,6 +417,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__seats_anew),
 	KUNIT_CASE(watch__paces),
 	KUNIT_CASE(watch__looks_again_at_once),
+	KUNIT_CASE(watch__looks_no_more_at_once),
 	KUNIT_CASE(watch__begins_again),
 	KUNIT_CASE(watch__forgets),
 	KUNIT_CASE(watch__load),

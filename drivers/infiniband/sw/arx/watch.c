@@ -7,7 +7,8 @@
  *
  * Rings are looked at by several CPUs, as far as these have nothing better to
  * do: so it is not the application's that does it all. One that has nothing else
- * to do at all does not wait for the timer while it finds requests.
+ * to do at all does not wait for the timer, until it has looked in vain for a
+ * while.
  */
 
 #include <linux/hrtimer.h>
@@ -30,6 +31,13 @@
  * anew is more work than these looks are.
  */
 #define ARX_WATCH_VAIN		20
+
+/*
+ * Of these, the first so many come at once where nobody runs: a program that has
+ * just been told of completions is posting the next requests, and to wait for
+ * the timer then leaves that CPU idle and the work to the application's kicks.
+ */
+#define ARX_WATCH_AT_ONCE	12
 
 /*
  * CPUs get other things to do, and applications move: so many milliseconds after
@@ -198,21 +206,25 @@ static bool arx_watch_is_idle_here(const struct arx_qp *qp)
 		(current->flags & PF_KTHREAD && single_task_running()));
 }
 
-/* The next look. @busy: the last one found many: why wait for more? */
-static void arx_watch_next(struct arx_qp *qp, bool busy)
+/* The next look comes by the timer. */
+static void arx_watch_wait(struct arx_qp *qp)
 {
 	u64 nsecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) * NSEC_PER_USEC;
 
+	hrtimer_start(&qp->watch.timer, ns_to_ktime(nsecs >> qp->watch.hurry),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+static void arx_watch_next(struct arx_qp *qp)
+{
 	qp->watch.seen = qp->req.fetched;
-	if (busy && arx_watch_is_idle_here(qp)) {
-		arx_count(arx_qp_dev(qp), LOOKS);
-		set_bit(ARX_REQ_LOOK, &qp->req.pending);
-		arx_qp_schedule_on(qp, qp->watch.cpu);
-	} else {
-		hrtimer_start(&qp->watch.timer,
-			      ns_to_ktime(nsecs >> qp->watch.hurry),
-			      HRTIMER_MODE_REL_SOFT);
+	if (qp->watch.vain > ARX_WATCH_AT_ONCE || !arx_watch_is_idle_here(qp)) {
+		arx_watch_wait(qp);
+		return;
 	}
+	arx_count(arx_qp_dev(qp), LOOKS);
+	set_bit(ARX_REQ_LOOK, &qp->req.pending);
+	arx_qp_schedule_on(qp, qp->watch.cpu);
 }
 
 static void arx_watch_pace(struct arx_qp *qp, u32 new)
@@ -299,7 +311,7 @@ bool arx_watch_update(struct arx_qp *qp)
 		qp->watch.hurry = ARX_WATCH_HURRY;
 		arx_watch_seat(qp);
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
-		arx_watch_next(qp, false);
+		arx_watch_wait(qp);
 		return true;
 	}
 	if (!look) {
@@ -313,7 +325,7 @@ bool arx_watch_update(struct arx_qp *qp)
 		if (arx_watch_disturbs(qp))
 			arx_watch_settle(qp, qp->watch.origin);
 		arx_watch_pace(qp, new);
-		arx_watch_next(qp, new >= ARX_WATCH_DEPTH);
+		arx_watch_next(qp);
 		return true;
 	}
 	arx_watch_stop(qp);

@@ -375,6 +375,8 @@ static const struct folded folded[] = {
 	{ { .op = ARX_OP_READ_RESPONSE, .flags = ARX_FIRST | ARX_LAST,
 	    .syndrome = 0x1f, .msn = 0xfedcba, .pad = 2 }, 8190, 512 },
 	{ { .op = ARX_OP_READ_RESPONSE, }, 7680, 256 },
+	{ { .op = ARX_OP_READ_RESPONSE, .flags = ARX_FIRST | ARX_LAST,
+	    .pad = 2 }, 8190, 4096 },
 };
 
 static void folded_name(const struct folded *f, char *name)

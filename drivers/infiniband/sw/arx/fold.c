@@ -14,6 +14,12 @@
 #include "fold.h"
 #include "run.h"
 
+/*
+ * Payload up to this size is cheaper to copy than to refer to: a NIC's driver
+ * maps each fragment, of which there are up to three, the trailer being one.
+ */
+#define ARX_UNFOLD_LINEAR	1024
+
 /**
  * arx_packet_alloc - an empty packet
  * @len: bytes it has room for
@@ -50,7 +56,7 @@ struct sk_buff *arx_packet_alloc(u32 len)
  * @len: bytes of payload
  * @mtu: path MTU
  * @n: packets it stands for
- * @copy: may they not refer to its pages?
+ * @copy: may they not refer to its pages, however long they are?
  * @trailer: memory for their trailers, held until they all have theirs
  */
 struct arx_folded {
@@ -111,7 +117,8 @@ static struct sk_buff *arx_unfold_payload(struct arx_folded *f, u32 i)
 	u32 len = min(f->mtu, f->len - i * f->mtu);
 	u32 pad = i + 1 < f->n ? 0 : f->h.pad;
 	int off = f->headers + i * f->mtu;
-	bool copy = f->copy || off < skb_headlen(f->skb);
+	bool copy = f->copy || len <= ARX_UNFOLD_LINEAR ||
+		    off < skb_headlen(f->skb);
 	struct sk_buff *skb;
 
 	skb = arx_packet_alloc(room + (copy ? len + pad + ARX_ICRC_LEN : 0));

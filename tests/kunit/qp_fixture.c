@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The QP's sources, and in place of tx.c, av.c and main.c what the tests need
+ * The QP's sources, and in place of tx.c, av.c, net.c and main.c what the tests need
  * of them. See qp_fixture.h.
  */
 
@@ -14,6 +14,7 @@
 #include "responder.c"
 #include "rdatomic.c"
 #include "completer.c"
+#include "ip.c"
 #include "loopback.c"
 #include "qp.c"
 
@@ -40,6 +41,9 @@ struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
 	av->pd = pd;
 	memcpy(&av->daddr, &attr->grh.dgid, sizeof(av->daddr));
 	av->saddr = av->daddr;
+	av->tos = attr->grh.traffic_class;
+	av->ttl = 64;
+	av->ipv4 = ipv6_addr_v4mapped(&av->daddr);
 	return av;
 }
 
@@ -47,6 +51,14 @@ void arx_av_put(struct arx_av *av)
 {
 	if (refcount_dec_and_test(&av->ref))
 		kfree_rcu(av, rcu);
+}
+
+/* net.c: the device has one address. */
+
+bool arx_net_dev_has(struct arx_dev *dev, const struct in6_addr *addr)
+{
+	return !memcmp(addr, &current_pair->attr.ah_attr.grh.dgid,
+		       sizeof(*addr));
 }
 
 /* tx.c: the wire */
@@ -66,6 +78,19 @@ void arx_tx_cleanup(struct arx_qp *qp)
 
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 {
+	struct pair *p = current_pair;
+	struct wire_run *w;
+
+	spin_lock(&p->lock);
+	list_for_each_entry_reverse(w, &p->wire, link) {
+		if (!batch->n)
+			break;
+		if (w->from == qp && !w->av) {
+			w->av = batch->av;
+			batch->n--;
+		}
+	}
+	spin_unlock(&p->lock);
 	*batch = (struct arx_tx_batch) {};
 }
 
@@ -100,7 +125,12 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		kfree(w);
 		return -ENOBUFS;
 	}
+	if (batch->av != av)
+		arx_tx_flush(qp, batch);
+	batch->av = av;
+	batch->n++;
 	w->from = qp;
+	w->av = NULL;
 	w->run = *run;
 	spin_lock(&p->lock);
 	list_add_tail(&w->link, &p->wire);

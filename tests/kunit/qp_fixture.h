@@ -25,12 +25,14 @@
  * struct wire_run - a run on the wire
  * @link: in the order they were sent
  * @from: who sent it
+ * @av: where it went when it left; NULL: it has not left
  * @run: what; its payload is @data
  * @data: copy of the payload
  */
 struct wire_run {
 	struct list_head link;
 	struct arx_qp *from;
+	const struct arx_av *av;
 	struct arx_run run;
 	u8 data[];
 };

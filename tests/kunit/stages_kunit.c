@@ -2375,7 +2375,8 @@ static void responder__ud(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 }
 
-static int ud_send(struct pair *p, u64 id, struct arx_ah *ah, u32 len, u32 qkey)
+static int ud_send_to(struct pair *p, u64 id, struct arx_ah *ah, u32 qpn,
+		      u32 len, u32 qkey)
 {
 	const struct ib_send_wr *bad;
 	struct ib_sge sge = {
@@ -2392,10 +2393,16 @@ static int ud_send(struct pair *p, u64 id, struct arx_ah *ah, u32 len, u32 qkey)
 			.send_flags = IB_SEND_SIGNALED,
 		},
 		.ah = &ah->ib,
-		.remote_qpn = 5,
+		.remote_qpn = qpn,
 		.remote_qkey = qkey,
 	};
-	int err = arx_post_send(&p->side[0].qp->ib, &wr.wr, &bad);
+
+	return arx_post_send(&p->side[0].qp->ib, &wr.wr, &bad);
+}
+
+static int ud_send(struct pair *p, u64 id, struct arx_ah *ah, u32 len, u32 qkey)
+{
+	int err = ud_send_to(p, id, ah, 5, len, qkey);
 
 	pair_settle(p);
 	return err;
@@ -2601,6 +2608,175 @@ static void loopback__to_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->sent, 0);
 }
 
+/*
+ * A datagram has arrived when its sender's turn is over. (Through lo it waited
+ * until that CPU came to it, and what was sent by another CPU overtook it.)
+ */
+static void loopback__datagram(struct kunit *test)
+{
+	static const u8 grh[ARX_GRH_LEN] = {
+		0x62, 0x40, 0, 0, 0, 8 + 12 + 8 + 104 + 4, 17, 64,
+		[23] = 1, [39] = 1,
+	};
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_ah ah = {};
+	struct ib_wc wc;
+
+	pair_connect(test, p, IB_QPT_UD);
+	p->attr.ah_attr.grh.traffic_class = 0x24;
+	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
+	fill(p->side[0].buf, BUF, 1);
+	pair_recv(p, 1, 1, 0, 200);
+
+	local_bh_disable();
+	KUNIT_EXPECT_EQ(test, ud_send_to(p, 2, &ah, s->qp->id.nr, 101, 0x1234),
+			0);
+	wc = pair_poll(&s->rcq);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, wc.wr_id, 1);
+	KUNIT_EXPECT_EQ(test, wc.byte_len, 141);
+	KUNIT_EXPECT_EQ(test, wc.src_qp, p->side[0].qp->id.nr);
+	KUNIT_EXPECT_TRUE(test, wc.wc_flags & IB_WC_GRH);
+	KUNIT_EXPECT_EQ(test, wc.network_hdr_type, RDMA_NETWORK_IPV6);
+	KUNIT_EXPECT_FALSE(test, wc.wc_flags & (IB_WC_WITH_SMAC |
+						IB_WC_WITH_VLAN));
+	KUNIT_EXPECT_MEMEQ(test, s->buf, grh, ARX_GRH_LEN);
+	KUNIT_EXPECT_MEMEQ(test, s->buf + 40, p->side[0].buf, 101);
+	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf + 141, 0, BUF - 141));
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+	arx_av_put(ah.av);
+}
+
+/* An IPv4 header is known by its checksum, and where it is. */
+static void loopback__datagram_ipv4(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	u8 *gid = p->attr.ah_attr.grh.dgid.raw;
+	struct arx_ah ah = {};
+	struct iphdr *ip;
+
+	pair_connect(test, p, IB_QPT_UD);
+	memset(gid + 10, 0xff, 2);
+	gid[12] = 192;
+	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
+	memset(s->buf, 0xa5, ARX_GRH_LEN);
+	pair_recv(p, 1, 1, 0, 200);
+	KUNIT_EXPECT_EQ(test, ud_send_to(p, 2, &ah, s->qp->id.nr, 8, 0x1234), 0);
+	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, 20));
+	ip = (void *)s->buf + 20;
+	KUNIT_EXPECT_EQ(test, *(u8 *)ip, 0x45);
+	KUNIT_EXPECT_EQ(test, ntohs(ip->tot_len), 20 + 8 + 12 + 8 + 8 + 4);
+	KUNIT_EXPECT_EQ(test, ntohl(ip->saddr), 192 << 24 | 1);
+	KUNIT_EXPECT_EQ(test, ntohl(ip->daddr), 192 << 24 | 1);
+	KUNIT_EXPECT_EQ(test, ip_fast_csum(ip, 5), 0);
+	arx_av_put(ah.av);
+}
+
+STRANGER(address, p->attr.ah_attr.grh.dgid.raw[0] ^= 1)
+
+static const struct stranger ud_strangers[] = {
+	{ "port down", stranger_port },
+	{ "another destination", stranger_address },
+	{ "another service", stranger_service },
+	{ "gone", stranger_gone },
+};
+
+KUNIT_ARRAY_PARAM(ud_stranger, ud_strangers, stranger_name);
+
+static void loopback__ud_strangers(struct kunit *test)
+{
+	const struct stranger *s = test->param_value;
+	struct pair *p = test->priv;
+	struct arx_ah ah = {};
+	u32 qpn;
+
+	pair_connect(test, p, IB_QPT_UD);
+	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
+	qpn = p->side[1].qp->id.nr;
+	s->set(p);
+	pair_recv(p, 1, 1, 0, 200);
+	KUNIT_EXPECT_EQ(test, ud_send_to(p, 2, &ah, qpn, 8, 0x1234), 0);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	EXPECT_NO_WC(test, &p->side[1].rcq);
+	arx_av_put(ah.av);
+}
+
+/* Each goes where its own address vector says, in whatever company. */
+static void loopback__datagrams_in_turn(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_ah here = {}, there = {};
+	struct wire_run *w;
+	u32 qpn;
+	int i;
+
+	pair_connect(test, p, IB_QPT_UD);
+	qpn = p->side[1].qp->id.nr;
+	here.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, here.av);
+	p->attr.ah_attr.grh.dgid.raw[0] ^= 1;
+	there.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, there.av);
+	p->attr.ah_attr.grh.dgid.raw[0] ^= 1;
+	for (i = 0; i < 4; i++)
+		pair_recv(p, 1, i, 0, 200);
+
+	/* Nothing is sent before it is all posted. */
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
+	for (i = 0; i < 4; i++) {
+		ud_send_to(p, 10, &there, 5, 8, 1);
+		ud_send_to(p, 11, &here, qpn, 8, 0x1234);
+		ud_send_to(p, 12, &here, 6, 8, 1);
+	}
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	pair_settle(p);
+	for (i = 0; i < 4; i++) {
+		w = pair_take(p, 0);
+		KUNIT_ASSERT_NOT_NULL(test, w);
+		KUNIT_EXPECT_EQ(test, w->run.h.qpn, 5);
+		KUNIT_EXPECT_PTR_EQ(test, w->av, there.av);
+		w = pair_take(p, 0);
+		KUNIT_ASSERT_NOT_NULL(test, w);
+		KUNIT_EXPECT_EQ(test, w->run.h.qpn, 6);
+		KUNIT_EXPECT_PTR_EQ(test, w->av, here.av);
+		EXPECT_WC(test, &p->side[1].rcq, i, IB_WC_SUCCESS);
+	}
+	EXPECT_SILENT(test, p, 0);
+	arx_av_put(here.av);
+	arx_av_put(there.av);
+}
+
+/* A bad lkey of a datagram's sender costs nobody a receive WQE. */
+static void loopback__datagram_source_error(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_ah ah = {};
+
+	pair_connect(test, p, IB_QPT_UD);
+	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
+	pair_recv(p, 1, 1, 0, 200);
+	p->dma->lkey ^= 0x100;
+	KUNIT_EXPECT_EQ(test, ud_send_to(p, 2, &ah, s->qp->id.nr, 8, 0x1234), 0);
+	p->dma->lkey ^= 0x100;
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_LOC_PROT_ERR);
+	EXPECT_NO_WC(test, &s->rcq);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	KUNIT_EXPECT_EQ(test, ud_send_to(p, 3, &ah, s->qp->id.nr, 8, 0x1234), 0);
+	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
+	arx_av_put(ah.av);
+}
+
 static struct kunit_case stages_cases[] = {
 	KUNIT_CASE_PARAM(stages__exchange, exchange_gen_params),
 	KUNIT_CASE(stages__atomics),
@@ -2680,6 +2856,11 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(loopback__mtu_of_a_read),
 	KUNIT_CASE(loopback__source_error),
 	KUNIT_CASE(loopback__to_itself),
+	KUNIT_CASE(loopback__datagram),
+	KUNIT_CASE(loopback__datagram_ipv4),
+	KUNIT_CASE_PARAM(loopback__ud_strangers, ud_stranger_gen_params),
+	KUNIT_CASE(loopback__datagrams_in_turn),
+	KUNIT_CASE(loopback__datagram_source_error),
 	{}
 };
 

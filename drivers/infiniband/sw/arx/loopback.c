@@ -6,6 +6,9 @@
  * wire, so that both behave alike.
  */
 
+#include <linux/udp.h>
+
+#include "ip.h"
 #include "net.h"
 #include "qp.h"
 #include "tx.h"
@@ -29,9 +32,6 @@ static struct arx_qp *arx_loopback_peer(const struct arx_qp *qp,
 	struct arx_dev *peer_dev;
 	struct arx_qp *peer;
 
-	if (qp->service == ARX_SERVICE_UD)
-		return NULL;
-
 	peer = arx_qp_find(qpn);
 	if (!peer || peer->service != qp->service)
 		return NULL;
@@ -41,11 +41,33 @@ static struct arx_qp *arx_loopback_peer(const struct arx_qp *qp,
 	    !net_eq(dev_net(dev->netdev), dev_net(peer_dev->netdev)))
 		return NULL;
 
+	if (qp->service == ARX_SERVICE_UD)
+		return arx_net_dev_has(peer_dev, &av->daddr) ? peer : NULL;
 	return arx_loopback_connected(qp, av, peer) ? peer : NULL;
 }
 
-static int arx_loopback_deliver(struct arx_qp *peer, struct arx_run *run)
+static int arx_loopback_datagram(struct arx_qp *peer, const struct arx_av *av,
+				 struct arx_run *run)
 {
+	u8 grh[ARX_GRH_LEN] __aligned(4);
+
+	run->h.pad = -run->len & 3;
+	arx_grh_write(av, grh, sizeof(struct udphdr) +
+		      arx_headers_len(&run->h) + run->len + run->h.pad +
+		      ARX_ICRC_LEN, run->h.psn);
+	run->grh = grh;
+	run->smac = NULL;
+	run->vlan = 0xffff;
+	run->network = av->ipv4 ? RDMA_NETWORK_IPV4 : RDMA_NETWORK_IPV6;
+	return arx_responder_rx(peer, run);
+}
+
+static int arx_loopback_deliver(struct arx_qp *peer, const struct arx_av *av,
+				struct arx_run *run)
+{
+	if (run->h.service == ARX_SERVICE_UD)
+		return arx_loopback_datagram(peer, av, run);
+
 	/* What is longer than the receiver's path MTU must not get through. */
 	run->mtu = READ_ONCE(peer->mtu);
 	switch (run->h.op) {
@@ -62,12 +84,23 @@ static int arx_loopback_deliver(struct arx_qp *peer, struct arx_run *run)
 	}
 }
 
+/* A QP that is connected has one address vector for one peer, or none here. */
+static bool arx_send_knows_peer(const struct arx_qp *qp,
+				const struct arx_av *av, u32 qpn,
+				const struct arx_tx_batch *batch)
+{
+	return batch->av == av &&
+	       (qp->service != ARX_SERVICE_UD ||
+		(batch->peer && batch->peer->id.nr == qpn));
+}
+
 /* The same for each run of a batch, so looked for once. */
 static struct arx_qp *arx_send_peer(const struct arx_qp *qp,
 				    const struct arx_av *av, u32 qpn,
 				    const struct arx_tx_batch *batch)
 {
-	return batch->av == av ? batch->peer : arx_loopback_peer(qp, av, qpn);
+	return arx_send_knows_peer(qp, av, qpn, batch) ?
+	       batch->peer : arx_loopback_peer(qp, av, qpn);
 }
 
 /**
@@ -95,11 +128,14 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		return arx_tx_run(qp, av, run, batch);
 	}
 
+	/* Datagrams for another host: these need what @batch says. */
+	if (unlikely(batch->n))
+		arx_tx_flush(qp, batch);
 	batch->av = av;
 	batch->peer = peer;
 	arx_count(arx_qp_dev(qp), LOOPBACK_RUNS);
 	arx_count_add(arx_qp_dev(qp), LOOPBACK_BYTES, run->len);
-	return arx_loopback_deliver(peer, run);
+	return arx_loopback_deliver(peer, av, run);
 }
 
 /**
@@ -117,7 +153,7 @@ void arx_send_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 	struct arx_qp *peer = batch->peer;
 
 	arx_tx_flush(qp, batch);
-	if (peer)
+	if (peer && qp->service == ARX_SERVICE_RC)
 		arx_responder_run(peer);
 }
 

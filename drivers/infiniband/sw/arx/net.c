@@ -163,16 +163,9 @@ struct arx_dev *arx_net_dev_on(const struct arx_netns *ns,
 	return other;
 }
 
-/**
- * arx_net_dev_has - does an address belong to a device?
- * @dev: a device that is registered
- * @addr: address, IPv4 mapped
- *
- * Context: any.
- * Return: its GID, with a reference, or NULL.
- */
-const struct ib_gid_attr *arx_net_dev_has(struct arx_dev *dev,
-					  const struct in6_addr *addr)
+/* The GID of a registered device that is @addr, with a reference, or NULL. */
+static const struct ib_gid_attr *arx_net_dev_gid(struct arx_dev *dev,
+						 const struct in6_addr *addr)
 {
 	const struct ib_gid_attr *attr;
 
@@ -180,6 +173,23 @@ const struct ib_gid_attr *arx_net_dev_has(struct arx_dev *dev,
 				     IB_GID_TYPE_ROCE_UDP_ENCAP, ARX_PORT,
 				     NULL);
 	return IS_ERR(attr) ? NULL : attr;
+}
+
+/**
+ * arx_net_dev_has - does an address belong to a device?
+ * @dev: a device that is registered
+ * @addr: address, IPv4 mapped
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool arx_net_dev_has(struct arx_dev *dev, const struct in6_addr *addr)
+{
+	const struct ib_gid_attr *gid = arx_net_dev_gid(dev, addr);
+
+	if (gid)
+		rdma_put_gid_attr(gid);
+	return gid;
 }
 
 /**
@@ -203,7 +213,7 @@ struct arx_dev *arx_net_find_dev(struct net *net, const struct in6_addr *addr,
 		/* Without a registration there is no GID table. */
 		if (!ib_device_try_get(&dev->ib))
 			continue;
-		found = arx_net_dev_has(dev, addr);
+		found = arx_net_dev_gid(dev, addr);
 		ib_device_put(&dev->ib);
 		if (found)
 			break;

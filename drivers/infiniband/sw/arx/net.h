@@ -27,8 +27,7 @@ int arx_net_attach(struct arx_dev *dev);
 void arx_net_detach(struct arx_dev *dev);
 struct arx_dev *arx_net_find_dev(struct net *net, const struct in6_addr *addr,
 				 const struct ib_gid_attr **attr);
-const struct ib_gid_attr *arx_net_dev_has(struct arx_dev *dev,
-					  const struct in6_addr *addr);
+bool arx_net_dev_has(struct arx_dev *dev, const struct in6_addr *addr);
 struct arx_dev *arx_net_dev_on(const struct arx_netns *ns,
 			       const struct net_device *netdev);
 struct dst_entry *arx_net_route(struct arx_dev *dev, struct arx_av *av);

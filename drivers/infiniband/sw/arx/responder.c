@@ -539,7 +539,23 @@ static void arx_responder_link_info(const struct arx_run *run,
 	}
 }
 
-/* UD: the GRH, then the datagram. One that does not fit harms nobody. */
+/* The GRH, then the datagram. */
+static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
+							struct arx_run *run)
+{
+	struct arx_iter grh __uninitialized;
+	struct arx_iter to __uninitialized;
+	enum arx_copy_error err;
+
+	arx_iter_buf(&grh, (void *)run->grh);
+	arx_responder_iter(qp, &to);
+	err = arx_iter_copy(&to, &grh, ARX_GRH_LEN);
+	if (err != ARX_COPY_OK)
+		return err;
+	return arx_iter_copy(&to, &run->payload, run->len);
+}
+
+/* UD: one that does not fit harms nobody. */
 static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
@@ -552,7 +568,6 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 		.ex = run->h.ex,
 		.wc_flags = IB_WC_GRH,
 	};
-	struct arx_iter grh, to;
 
 	if (run->h.op != ARX_OP_SEND)
 		return 0;
@@ -571,10 +586,12 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 		return 0;
 	}
 
-	arx_iter_buf(&grh, (void *)run->grh);
-	arx_responder_iter(qp, &to);
-	if (arx_iter_copy(&to, &grh, ARX_GRH_LEN) != ARX_COPY_OK ||
-	    arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK) {
+	switch (arx_responder_place_datagram(qp, run)) {
+	case ARX_COPY_OK:
+		break;
+	case ARX_COPY_BAD_SOURCE:
+		return -EFAULT;		/* the WQE stays, too */
+	case ARX_COPY_BAD_DEST:
 		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
 					     ARX_NO_EVENT);
 		arx_qp_error(qp, ARX_NO_EVENT);

@@ -9,7 +9,6 @@
 #include <linux/if_vlan.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
-#include <rdma/ib_cache.h>
 
 #include "fold.h"
 #include "gso.h"
@@ -172,17 +171,12 @@ static struct arx_qp *arx_rx_find_qp(struct arx_rx *rx, u32 qpn)
 /* Is a packet with these addresses for this QP? */
 static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 {
-	const struct ib_gid_attr *gid;
 	const struct arx_av *av;
 
 	if (qp->id.nr == 1)
 		return true;	/* it was found by its address */
-	if (qp->service == ARX_SERVICE_UD) {
-		gid = arx_net_dev_has(arx_qp_dev(qp), &rx->daddr);
-		if (gid)
-			rdma_put_gid_attr(gid);
-		return gid;
-	}
+	if (qp->service == ARX_SERVICE_UD)
+		return arx_net_dev_has(arx_qp_dev(qp), &rx->daddr);
 	av = rcu_dereference(qp->av);
 	return av && ipv6_addr_equal(&av->daddr, &rx->saddr) &&
 	       ipv6_addr_equal(&av->saddr, &rx->daddr);

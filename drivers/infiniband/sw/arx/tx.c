@@ -24,6 +24,7 @@
 #include "compat.h"
 #include "fold.h"
 #include "gso.h"
+#include "ip.h"
 #include "net.h"
 #include "qp.h"
 #include "tx.h"
@@ -524,17 +525,7 @@ static void arx_tx_push_ipv4(const struct arx_av *av, struct sk_buff *skb,
 
 	skb_reset_network_header(skb);
 	skb->protocol = htons(ETH_P_IP);
-	ip->version = 4;
-	ip->ihl = sizeof(*ip) / 4;
-	ip->tos = av->tos;
-	ip->tot_len = htons(skb->len);
-	ip->id = htons(id);
-	ip->frag_off = htons(IP_DF);
-	ip->ttl = av->ttl;
-	ip->protocol = IPPROTO_UDP;
-	ip->check = 0;
-	ip->saddr = av->saddr.s6_addr32[3];
-	ip->daddr = av->daddr.s6_addr32[3];
+	arx_ipv4_write(av, ip, skb->len - sizeof(*ip), id);
 }
 
 static void arx_tx_push_ipv6(const struct arx_av *av, struct sk_buff *skb)
@@ -543,12 +534,7 @@ static void arx_tx_push_ipv6(const struct arx_av *av, struct sk_buff *skb)
 
 	skb_reset_network_header(skb);
 	skb->protocol = htons(ETH_P_IPV6);
-	ip6_flow_hdr(ip, av->tos, htonl(av->flow_label));
-	ip->payload_len = htons(skb->len - sizeof(*ip));
-	ip->nexthdr = IPPROTO_UDP;
-	ip->hop_limit = av->ttl;
-	ip->saddr = av->saddr;
-	ip->daddr = av->daddr;
+	arx_ipv6_write(av, ip, skb->len - sizeof(*ip));
 }
 
 static void arx_tx_put_icrc(struct sk_buff *skb)

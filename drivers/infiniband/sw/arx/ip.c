@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* IP headers of packets that go where an address vector says. */
+
+#include <net/ip.h>
+#include <net/ipv6.h>
+
+#include "arx.h"
+#include "ip.h"
+#include "wire.h"
+
+/**
+ * arx_ipv4_write - write an IPv4 header
+ * @av: where to; an IPv4 one
+ * @ip: receives it, its checksum left 0
+ * @len: bytes behind it
+ * @id: identification
+ */
+void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id)
+{
+	ip->version = 4;
+	ip->ihl = sizeof(*ip) / 4;
+	ip->tos = av->tos;
+	ip->tot_len = htons(sizeof(*ip) + len);
+	ip->id = htons(id);
+	ip->frag_off = htons(IP_DF);
+	ip->ttl = av->ttl;
+	ip->protocol = IPPROTO_UDP;
+	ip->check = 0;
+	ip->saddr = av->saddr.s6_addr32[3];
+	ip->daddr = av->daddr.s6_addr32[3];
+}
+
+/**
+ * arx_ipv6_write - write an IPv6 header
+ * @av: where to; an IPv6 one
+ * @ip: receives it
+ * @len: bytes behind it
+ */
+void arx_ipv6_write(const struct arx_av *av, struct ipv6hdr *ip, u16 len)
+{
+	ip6_flow_hdr(ip, av->tos, htonl(av->flow_label));
+	ip->payload_len = htons(len);
+	ip->nexthdr = IPPROTO_UDP;
+	ip->hop_limit = av->ttl;
+	ip->saddr = av->saddr;
+	ip->daddr = av->daddr;
+}
+
+/**
+ * arx_grh_write - what a datagram's receiver is told of its IP header
+ * @av: where to
+ * @grh: receives ARX_GRH_LEN bytes; aligned for words
+ * @len: bytes behind the IP header
+ * @id: identification
+ *
+ * An IPv4 header takes the last bytes, those in front are 0. The receiver
+ * knows it by its checksum.
+ */
+void arx_grh_write(const struct arx_av *av, void *grh, u16 len, u16 id)
+{
+	struct iphdr *ip = grh + ARX_GRH_LEN - sizeof(*ip);
+
+	if (!av->ipv4) {
+		arx_ipv6_write(av, grh, len);
+		return;
+	}
+	memset(grh, 0, ARX_GRH_LEN - sizeof(*ip));
+	arx_ipv4_write(av, ip, len, id);
+	ip_send_check(ip);
+}

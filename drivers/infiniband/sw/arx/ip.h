@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* IP headers of packets that go where an address vector says. */
+#ifndef ARX_IP_H
+#define ARX_IP_H
+
+#include <linux/types.h>
+
+struct arx_av;
+struct iphdr;
+struct ipv6hdr;
+
+void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id);
+void arx_ipv6_write(const struct arx_av *av, struct ipv6hdr *ip, u16 len);
+void arx_grh_write(const struct arx_av *av, void *grh, u16 len, u16 id);
+
+#endif /* ARX_IP_H */

@@ -29,8 +29,11 @@
 #include "qp.h"
 #include "tx.h"
 
-/* Bytes (with overhead) a QP may have queued below; half wakes it again. */
-#define ARX_TX_SNDBUF		(512 * 1024)
+/*
+ * Bytes (with overhead) a QP may have queued below; half wakes it again. Who
+ * takes them from a virtual card may not run for milliseconds.
+ */
+#define ARX_TX_SNDBUF		(1024 * 1024)
 
 /* Payload up to this size is cheaper to copy than to refer to. */
 #define ARX_TX_LINEAR		256

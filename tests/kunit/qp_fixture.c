@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The QP's sources, and in place of tx.c, av.c, net.c and main.c what the tests need
- * of them. See qp_fixture.h.
+ * The QP's sources, and in place of tx.c, av.c, net.c and main.c what the tests
+ * need of them. See qp_fixture.h.
  */
 
 #include <linux/etherdevice.h>

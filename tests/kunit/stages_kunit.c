@@ -2708,6 +2708,36 @@ static void loopback__ud_strangers(struct kunit *test)
 	arx_av_put(ah.av);
 }
 
+/* The peer's device has this address as well, on another link. */
+static void loopback__link_local(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+	struct arx_dev *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct arx_ah ah = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	pair_connect(test, p, IB_QPT_UD);
+	memcpy(p->attr.ah_attr.grh.dgid.raw, "\xfe\x80", 2);
+	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
+	pair_recv(p, 1, 1, 0, 200);
+	qp = p->side[1].qp;
+	KUNIT_EXPECT_EQ(test, ud_send_to(p, 2, &ah, qp->id.nr, 8, 0x1234), 0);
+	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+
+	other->netdev = p->dev.netdev;
+	other->stats = p->dev.stats;
+	other->port_active = true;
+	qp->ib.device = &other->ib;
+	KUNIT_EXPECT_EQ(test, ud_send_to(p, 3, &ah, qp->id.nr, 8, 0x1234), 0);
+	qp->ib.device = &p->dev.ib;
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	EXPECT_NO_WC(test, &p->side[1].rcq);
+	arx_av_put(ah.av);
+}
+
 /* Each goes where its own address vector says, in whatever company. */
 static void loopback__datagrams_in_turn(struct kunit *test)
 {
@@ -2859,6 +2889,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(loopback__datagram),
 	KUNIT_CASE(loopback__datagram_ipv4),
 	KUNIT_CASE_PARAM(loopback__ud_strangers, ud_stranger_gen_params),
+	KUNIT_CASE(loopback__link_local),
 	KUNIT_CASE(loopback__datagrams_in_turn),
 	KUNIT_CASE(loopback__datagram_source_error),
 	{}

@@ -7,6 +7,7 @@
  */
 
 #include <linux/udp.h>
+#include <net/ipv6.h>
 
 #include "ip.h"
 #include "net.h"
@@ -22,6 +23,17 @@ static bool arx_loopback_connected(const struct arx_qp *qp,
 	return back && READ_ONCE(peer->attr.dest_qp_num) == qp->id.nr &&
 	       ipv6_addr_equal(&back->daddr, &av->saddr) &&
 	       ipv6_addr_equal(&back->saddr, &av->daddr);
+}
+
+/* A link-local address of another device may be somebody else's on this link. */
+static bool arx_loopback_addressed(const struct arx_dev *dev,
+				   const struct arx_av *av,
+				   struct arx_dev *peer_dev)
+{
+	if (peer_dev != dev &&
+	    ipv6_addr_type(&av->daddr) & IPV6_ADDR_LINKLOCAL)
+		return false;
+	return arx_net_dev_has(peer_dev, &av->daddr);
 }
 
 /* The QP that a packet to @qpn would reach, if it needs no wire. */
@@ -42,7 +54,7 @@ static struct arx_qp *arx_loopback_peer(const struct arx_qp *qp,
 		return NULL;
 
 	if (qp->service == ARX_SERVICE_UD)
-		return arx_net_dev_has(peer_dev, &av->daddr) ? peer : NULL;
+		return arx_loopback_addressed(dev, av, peer_dev) ? peer : NULL;
 	return arx_loopback_connected(qp, av, peer) ? peer : NULL;
 }
 

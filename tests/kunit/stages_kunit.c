@@ -1746,6 +1746,107 @@ static void responder__together(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/* A WRITE of @n packets, @at packets from the first one of all, by a NIC. */
+static void polled(struct pair *p, u32 at, u32 n)
+{
+	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN + at,
+				      p->side[0].buf, n * MTU);
+
+	run.h.dma_len = n * MTU;
+	run.polled = true;
+	pair_rx(p, 1, &run);
+}
+
+/* What a NIC delivers together has one answer, when all of it has been taken. */
+static void responder__waits(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+
+	fill(p->side[0].buf, BUF, 1);
+	local_bh_disable();
+	polled(p, 0, 2);
+	polled(p, 2, 125);
+	EXPECT_SILENT(test, p, 1);
+	local_bh_enable();
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 126);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 125 * MTU);
+
+	/* No more than a requester may have in flight at least. */
+	local_bh_disable();
+	polled(p, 127, 2);
+	polled(p, 129, 126);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 254);
+	polled(p, 255, 127);
+	EXPECT_SILENT(test, p, 1);
+
+	/* What came alone is answered, and what waits by that. */
+	run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN + 382, p->side[0].buf, 8);
+	run.h.dma_len = 8;
+	pair_rx(p, 1, &run);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 382);
+
+	/* So is what is refused. */
+	polled(p, 383, 2);
+	EXPECT_SILENT(test, p, 1);
+	run = pair_run(p, 1, ARX_OP_SEND, WHOLE, PSN + 385, p->side[0].buf,
+		       2 * MTU);
+	run.polled = true;
+	pair_rx(p, 1, &run);
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN + 385);
+	local_bh_enable();
+	pair_settle(p);
+	EXPECT_SILENT(test, p, 1);
+}
+
+/* Where nothing comes meanwhile, ACKs wait no more, until something does. */
+static void responder__waits_in_vain(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u32 waited = 0;
+	u32 i;
+
+	for (i = 0; i < 250; i++) {
+		bool now;
+
+		local_bh_disable();
+		polled(p, 2 * i, 2);
+		now = pair_take(p, 1);
+		local_bh_enable();
+		pair_settle(p);
+		if (!now) {
+			waited++;
+			EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED,
+				      PSN + 2 * i + 1);
+		}
+		EXPECT_SILENT(test, p, 1);
+	}
+	/* Eight to learn it, then one of 64. */
+	KUNIT_EXPECT_EQ(test, waited, 8 + 3);
+
+	/* msn is 250. The 256th waits again, and the next comes meanwhile. */
+	for (; i < 255; i++) {
+		polled(p, 2 * i, 2);
+		KUNIT_EXPECT_NOT_NULL(test, pair_take(p, 1));
+	}
+	local_bh_disable();
+	polled(p, 2 * i, 2);
+	EXPECT_SILENT(test, p, 1);
+	polled(p, 2 * i + 2, 2);
+	local_bh_enable();
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2 * i + 3);
+
+	local_bh_disable();
+	polled(p, 2 * i + 4, 2);
+	EXPECT_SILENT(test, p, 1);
+	local_bh_enable();
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2 * i + 5);
+}
+
 /* What a run may carry fits behind what waits, or into a batch of its own. */
 static void tx__max(struct kunit *test)
 {
@@ -2860,6 +2961,8 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(responder__duplicate),
 	KUNIT_CASE(responder__partial_duplicate),
 	KUNIT_CASE(responder__together),
+	KUNIT_CASE(responder__waits),
+	KUNIT_CASE(responder__waits_in_vain),
 	KUNIT_CASE(tx__max),
 	KUNIT_CASE(responder__out_of_sequence),
 	KUNIT_CASE(responder__rnr),

@@ -423,6 +423,9 @@ static void arx_qp_reset(struct arx_qp *qp)
 	resp->reply_head = 0;
 	resp->reply_tail = 0;
 	resp->ack_due = false;
+	resp->unacked = 0;
+	resp->told = 0;
+	resp->vain = 0;
 	if (!qp->srq) {
 		WRITE_ONCE(qp->rq.ring.hdr->flags, 0);
 		arx_recvq_reset(&qp->rq);

@@ -182,6 +182,10 @@ struct arx_reply {
  * @reply_head: count of replies ever queued
  * @reply_tail: count of replies ever finished
  * @ack_due: an ACK or NAK follows behind the replies
+ * @unacked: packets with payload since the last one
+ * @told: @msn of the last one
+ * @vain: how many in a row were about one message, at most ARX_ACK_VAIN
+ * @polled: as of struct arx_run, of any part of the message
  * @ack_syndrome: its AETH syndrome
  * @ack_psn: its PSN
  * @ack_event: if @dead: for arx_qp_error(), after the NAK
@@ -210,6 +214,10 @@ struct arx_resp {
 	u32 reply_head;
 	u32 reply_tail;
 	bool ack_due;
+	u32 unacked;
+	u32 told;
+	u8 vain;
+	bool polled;
 	u8 ack_syndrome;
 	u32 ack_psn;
 	int ack_event;
@@ -408,6 +416,7 @@ void arx_requester_run(struct arx_qp *qp);
 int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);
 void arx_responder_run(struct arx_qp *qp);
 void __cold arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event);
+void arx_responder_acked(struct arx_qp *qp);
 void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_reply(struct arx_qp *qp);

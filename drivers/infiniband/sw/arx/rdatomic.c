@@ -337,7 +337,7 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 	run.h.msn = resp->msn;
 	if (arx_send_run(qp, av, &run, &resp->batch) == -EAGAIN)
 		return;
-	resp->ack_due = false;
+	arx_responder_acked(qp);
 	if (resp->dead)
 		arx_qp_error(qp, resp->ack_event);
 }

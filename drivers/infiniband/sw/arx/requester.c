@@ -233,6 +233,7 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	run->lasts = qp->service == ARX_SERVICE_RC &&
 		     !(swqe->wqe.flags & IB_SEND_INLINE);
 	run->more = false;
+	run->polled = false;
 }
 
 /**

@@ -11,6 +11,18 @@
 
 #include "qp.h"
 
+/*
+ * Packets that an ACK may wait for: a requester may have no more in flight, and
+ * not wait for less.
+ */
+#define ARX_ACK_WITHIN	128
+
+/* After so many in a row that were about one message, ACKs wait no more, ... */
+#define ARX_ACK_VAIN	8
+
+/* ... but for one of so many, to see whether that has changed. */
+#define ARX_ACK_AGAIN	64
+
 static int arx_responder_access(const struct arx_qp *qp, int access)
 {
 	return qp->attr.qp_access_flags & access;
@@ -52,6 +64,25 @@ static void arx_responder_ack(struct arx_qp *qp)
 	resp->ack_syndrome = ARX_ACK_UNLIMITED;
 	resp->ack_psn = arx_psn_add(resp->epsn, -1);
 	resp->ack_event = IB_EVENT_COMM_EST;
+}
+
+/**
+ * arx_responder_acked - an ACK or NAK has been sent
+ * @qp: RC QP
+ *
+ * Context: responder's lock held.
+ */
+void arx_responder_acked(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	resp->ack_due = false;
+	resp->unacked = 0;
+	if (arx_psn_diff(resp->msn, resp->told) > 1)
+		resp->vain = 0;
+	else if (resp->vain < ARX_ACK_VAIN)
+		resp->vain++;
+	resp->told = resp->msn;
 }
 
 static __cold void arx_responder_invalid(struct arx_qp *qp)
@@ -265,6 +296,7 @@ static enum arx_nak_code arx_responder_begin(struct arx_qp *qp,
 	}
 	resp->op = run->h.op;
 	resp->received = 0;
+	resp->polled = false;
 	return 0;
 }
 
@@ -339,6 +371,8 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	}
 
 	resp->epsn = arx_psn_add(resp->epsn, run->npkts);
+	resp->unacked += run->npkts;
+	resp->polled |= run->polled;
 	resp->in_message = !last;
 	if (last) {
 		resp->msn = arx_psn_add(resp->msn, 1);
@@ -625,6 +659,29 @@ static bool arx_responder_ready(struct arx_qp *qp)
 	}
 }
 
+/*
+ * To make an ACK and have it take its way through both hosts costs as much as
+ * several packets with payload. While a NIC delivers packets together, that of a
+ * message waits until what has arrived by now has been taken: other messages may
+ * be among it, which the same ACK acknowledges (9.7.5.1.2).
+ */
+static bool arx_responder_may_wait(const struct arx_resp *resp)
+{
+	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
+	       (resp->vain < ARX_ACK_VAIN || !(resp->msn % ARX_ACK_AGAIN)) &&
+	       resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
+	       resp->reply_head == resp->reply_tail;
+}
+
+/* The softirq of BH work comes behind that of the NICs. */
+static void arx_responder_answer(struct arx_qp *qp)
+{
+	if (arx_responder_may_wait(&qp->resp))
+		arx_qp_schedule(qp);
+	else
+		arx_rdatomic_reply(qp);
+}
+
 /**
  * arx_responder_rx - serve a request
  * @qp: the QP it is addressed to
@@ -647,7 +704,7 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 		err = arx_responder_rc(qp, run);
 		/* 9.7.5.1.2: one answer may cover many requests. */
 		if (!run->more)
-			arx_rdatomic_reply(qp);
+			arx_responder_answer(qp);
 		break;
 	case ARX_SERVICE_UC:
 		err = arx_responder_uc(qp, run);

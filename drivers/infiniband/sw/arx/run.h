@@ -207,6 +207,7 @@ enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
  * @lasts: the payload's memory stays as it is until the peer has it: packets may
  *	refer to it
  * @more: another request for the same QP follows at once: answers may wait
+ * @polled: packets that a NIC delivered together: it may have more
  * @grh: UD receive: 40 bytes to put in front of the payload
  * @smac: UD receive: the sender's MAC, or NULL
  * @vlan: UD receive: VLAN id, or 0xffff
@@ -220,6 +221,7 @@ struct arx_run {
 	struct arx_iter payload;
 	bool lasts;
 	bool more;
+	bool polled;
 	const u8 *grh;
 	const u8 *smac;
 	u16 vlan;

@@ -282,6 +282,7 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 		rx->wake |= arx_completer_rx(rx->qp, run);
 	} else {
 		run->more = more && !arx_rx_is_response(next);
+		run->polled = rx->joined && !rx->avoided;
 		arx_responder_rx(rx->qp, run);
 	}
 	if (rx->wake && !more) {

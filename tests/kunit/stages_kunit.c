@@ -1799,6 +1799,21 @@ static void responder__waits(struct kunit *test)
 	local_bh_enable();
 	pair_settle(p);
 	EXPECT_SILENT(test, p, 1);
+
+	/* A message's last packet may have come alone: see arx_gro_follows(). */
+	local_bh_disable();
+	run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST, PSN + 385,
+		       p->side[0].buf, 2 * MTU);
+	run.h.dma_len = 3 * MTU;
+	run.polled = true;
+	pair_rx(p, 1, &run);
+	run = pair_run(p, 1, ARX_OP_WRITE, ARX_LAST | ARX_ACK_REQ, PSN + 387,
+		       p->side[0].buf, MTU);
+	pair_rx(p, 1, &run);
+	EXPECT_SILENT(test, p, 1);
+	local_bh_enable();
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 387);
 }
 
 /* Where nothing comes meanwhile, ACKs wait no more, until something does. */

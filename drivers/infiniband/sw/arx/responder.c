@@ -12,8 +12,8 @@
 #include "qp.h"
 
 /*
- * Packets that an ACK may wait for: a requester may have no more in flight, and
- * not wait for less.
+ * Packets that an ACK may wait for. A requester's window may not be larger: that
+ * of rdma_rxe is as large.
  */
 #define ARX_ACK_WITHIN	128
 

@@ -71,6 +71,16 @@ carries() {
 		"$name-v6: gid=v6 op=mix size=30000 count=12" "${@/#/$name-}" || (( ++failures ))
 }
 
+# Messages that a card delivers together have one ACK: the receiver sends nothing else.
+answers_once() {
+	local before after messages=2000
+	before=$(counter "$dev1" sent_pkts h1)
+	pair 18515 "ib_write_bw -F -s 16384 -n $messages -d $dev1" "ib_write_bw -F -s 16384 -n $messages -d $dev2 192.0.2.1"
+	after=$(counter "$dev1" sent_pkts h1)
+	echo "ACKs of $messages messages: $((after - before))"
+	(( after - before < messages * 3 / 4 ))
+}
+
 # The card goes with its driver; so does the device.
 unbound() {
 	local address
@@ -90,6 +100,7 @@ for kind in virtio_net:virtio e1000e:pci; do
 	carries "$module" "$long"
 	check "$module-icrc" 60 checked
 	check "$module-stayed" 60 stayed
+	[[ $module != virtio_net ]] || check "$module-answers-once" 60 answers_once
 	check "$module-no-gro" 60 offloads gro off
 	carries "$module-no-gro" "$long"
 	check "$module-no-offloads" 60 offloads gro on tx off sg off

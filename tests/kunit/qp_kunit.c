@@ -283,6 +283,17 @@ static void qp__post_until_full(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, pair_send(p, 0, IB_WR_SEND, i, 0, 0, 8),
 				0);
 	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_SEND, i, 0, 0, 8), -ENOMEM);
+
+	/* The slots of those that complete can be filled again, and no others. */
+	for (i = 0; i < DEPTH - 1; i++)
+		KUNIT_ASSERT_EQ(test, pair_recv(p, 1, i, 0, 8), 0);
+	p->dev.port_active = true;
+	pair_requester(p, 0);
+	pair_pump(p);
+	for (i = 0; i < DEPTH - 1; i++)
+		KUNIT_ASSERT_EQ(test, pair_send(p, 0, IB_WR_SEND, i, 0, 0, 8),
+				0);
+	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_SEND, i, 0, 0, 8), -ENOMEM);
 }
 
 /* 10.3.1.7 ERR: all comes back in order, posted before or after. */

@@ -8,7 +8,7 @@
  * on use; prod == cons is empty. Each index has one writer:
  *
  *	ring	prod		cons
- *	SQ	application	kernel (informative: completions retire slots)
+ *	SQ	application	kernel, at a reset alone: completions retire slots
  *	RQ/SRQ	application	kernel
  *	CQ	kernel		application
  *

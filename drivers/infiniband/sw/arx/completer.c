@@ -38,7 +38,6 @@ static __always_inline void arx_completer_pass(struct arx_qp *qp,
 		arx_publish(&comp->rd_done, comp->rd_done + 1);
 	arx_sendwr_release(swqe);
 	arx_publish(&comp->done, comp->done + 1);
-	arx_ring_consume(&qp->sq, comp->done);
 }
 
 /* Tell of the oldest WQE; between arx_cq_begin() and arx_cq_end(). */

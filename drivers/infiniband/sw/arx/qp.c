@@ -756,6 +756,12 @@ static bool arx_qp_takes_sends(const struct arx_qp *qp)
 	}
 }
 
+/* A slot is free once its WQE has completed, as it is for an application. */
+static bool arx_qp_sends_full(const struct arx_qp *qp)
+{
+	return qp->sq_prod - arx_published(&qp->comp.done) > qp->sq.mask;
+}
+
 /**
  * arx_post_send - verb, kernel consumers
  * @ib: QP
@@ -775,7 +781,7 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	spin_lock_irqsave(&qp->post_lock, flags);
 	for (; wr; wr = wr->next) {
 		err = arx_qp_takes_sends(qp) ? 0 : -EINVAL;
-		if (!err && arx_ring_full(&qp->sq, qp->sq_prod))
+		if (!err && arx_qp_sends_full(qp))
 			err = -ENOMEM;
 		if (!err)
 			err = arx_sendwr_write(qp, wr,

@@ -173,7 +173,6 @@ struct arx_reply {
  * @va: WRITE: where the next byte goes
  * @left: WRITE: bytes still to come by the RETH
  * @rkey: WRITE
- * @rwqe: receive WQE in use
  * @rd: READ and atomic requests, a ring of @rd_size
  * @rd_size: entries of @rd: max_dest_rd_atomic, rounded up to a power of two
  *	since what counts them comes around, or 0
@@ -191,6 +190,7 @@ struct arx_reply {
  * @ack_event: if @dead: for arx_qp_error(), after the NAK
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @batch: what has not left yet; empty while @lock is free
+ * @rwqe: receive WQE in use
  */
 struct arx_resp {
 	spinlock_t lock;	/* of all */
@@ -206,7 +206,6 @@ struct arx_resp {
 	u64 va;
 	u32 left;
 	u32 rkey;
-	struct arx_rwqe rwqe;
 	struct arx_rd *rd;
 	u32 rd_size;
 	u32 rd_next;
@@ -223,7 +222,8 @@ struct arx_resp {
 	int ack_event;
 	bool flushed;
 	struct arx_tx_batch batch;
-};
+	struct arx_rwqe rwqe;
+} ____cacheline_aligned;
 
 /**
  * struct arx_comp - the completer: ACKs and read data to completions
@@ -264,7 +264,7 @@ struct arx_comp {
 	bool gap;
 	struct timer_list retransmit;
 	struct hrtimer rnr;
-};
+} ____cacheline_aligned;
 
 /**
  * struct arx_qp - queue pair
@@ -284,24 +284,25 @@ struct arx_comp {
  * @swqes: kernel copies of the WQEs between comp.done and req.fetched
  * @swqe_mask: number of copies there is room for - 1; at most that of @sq.
  *	Both change under req.lock and comp.lock, so either lock will do to read
- * @swqe_size: bytes of one
+ * @swqe_size: bytes of one, whole cache lines
  * @max_send_sge: as granted
  * @max_inline: as granted
- * @sq_prod: kernel consumers: next slot to fill, under @post_lock
- * @post_lock: kernel consumers' posting of sends
- * @state_lock: innermost but for the event handler
+ * @req: requester
+ * @watch: of @sq
+ * @comp: completer
+ * @resp: responder
  * @rcq: receive CQ
  * @srq: or NULL
  * @rq: own receive queue, unless @srq
- * @req: requester
- * @watch: of @sq
- * @resp: responder
- * @comp: completer
+ * @sq_prod: kernel consumers: next slot to fill, under @post_lock
+ * @post_lock: kernel consumers' posting of sends
+ * @state_lock: innermost but for the event handler
  * @work: runs requester and responder from softirq context
  * @move: the same, on a certain CPU
  *
  * In such an order that what a message comes by is in few cache lines: with
- * thousands of QPs in turn, to fetch these is what one more of them costs.
+ * thousands of QPs in turn, to fetch these is what one more of them costs. The
+ * sender's are from the end of @attr on, the receiver's there and in @resp.
  */
 struct arx_qp {
 	struct ib_qp ib;
@@ -322,16 +323,16 @@ struct arx_qp {
 	u32 swqe_size;
 	u32 max_send_sge;
 	u32 max_inline;
-	u32 sq_prod;
-	spinlock_t post_lock;	/* of sq_prod */
-	spinlock_t state_lock;	/* of writing state */
+	struct arx_req req;
+	struct arx_watch watch;
+	struct arx_comp comp;
+	struct arx_resp resp;
 	struct arx_cq *rcq;
 	struct arx_srq *srq;
 	struct arx_recvq rq;
-	struct arx_req req;
-	struct arx_watch watch;
-	struct arx_resp resp;
-	struct arx_comp comp;
+	u32 sq_prod;
+	spinlock_t post_lock;	/* of sq_prod */
+	spinlock_t state_lock;	/* of writing state */
 	struct work_struct work;
 	struct work_struct move;
 };

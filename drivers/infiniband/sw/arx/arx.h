@@ -99,6 +99,8 @@ struct arx_pd {
  * @flow_label: IPv6 flow label, 20 bits
  * @sport: UDP source port, 0xC000 and up
  * @dst: cached routes; used with bottom halves off
+ *
+ * What packets need, from @saddr on, is in one cache line.
  */
 struct arx_av {
 	struct rcu_head rcu;
@@ -107,7 +109,7 @@ struct arx_av {
 	struct ib_pd *pd;
 	const struct ib_gid_attr *sgid_attr;
 	int ifindex;
-	struct in6_addr saddr;
+	struct in6_addr saddr ____cacheline_aligned;
 	struct in6_addr daddr;
 	bool ipv4;
 	u8 tos;

@@ -486,6 +486,14 @@ static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 	return arx_psn_diff(run->h.psn, arx_published(&qp->req.nxt)) < 0;
 }
 
+/* May anything be in flight in this state, and what answers it be taken? */
+static bool arx_completer_serves(const struct arx_qp *qp)
+{
+	enum ib_qp_state state = arx_qp_state(qp);
+
+	return state == IB_QPS_RTS || state == IB_QPS_SQD;
+}
+
 /**
  * arx_completer_rx - take an acknowledgment or response data
  * @qp: RC QP
@@ -498,15 +506,12 @@ static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_comp *comp = &qp->comp;
-	enum ib_qp_state state;
 	u32 rewinds;
 	bool wake;
 
 	spin_lock(&comp->lock);
-	state = arx_qp_state(qp);
 	rewinds = comp->rewinds;
-	if ((state == IB_QPS_RTS || state == IB_QPS_SQD) &&
-	    arx_completer_in_window(qp, run)) {
+	if (arx_completer_serves(qp) && arx_completer_in_window(qp, run)) {
 		if (run->h.op == ARX_OP_ACK)
 			arx_completer_ack(qp, run);
 		else
@@ -586,14 +591,14 @@ static void arx_completer_expired(struct timer_list *t)
 {
 	struct arx_qp *qp = timer_container_of(qp, t, comp.retransmit);
 	struct arx_comp *comp = &qp->comp;
-	enum ib_qp_state state;
 	bool go = false;
 
 	spin_lock(&comp->lock);
-	state = arx_qp_state(qp);
+	/* Most often all is acknowledged by now: touch nothing else. */
+	if (comp->una == arx_published(&qp->req.nxt))
+		goto out;
 	/* The timeout may have been turned off since it was armed. */
-	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
-	    comp->una == arx_published(&qp->req.nxt) || !qp->attr.timeout)
+	if (!arx_completer_serves(qp) || !qp->attr.timeout)
 		goto out;
 
 	if (comp->una == comp->timer_una && !arx_completer_excused(qp)) {

@@ -1862,6 +1862,53 @@ static void responder__waits_in_vain(struct kunit *test)
 	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2 * i + 5);
 }
 
+/* An ACK waits, and what would send it is late. */
+static struct pair *waiting(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	local_bh_disable();
+	polled(p, 0, 2);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_TRUE(test, cancel_work(&p->side[1].qp->work));
+	local_bh_enable();
+	return p;
+}
+
+/*
+ * Whoever has seen that a message is there may end the QP before its ACK has been
+ * sent: the peer must not take the message for lost.
+ */
+static void responder__waits_until_error(struct kunit *test)
+{
+	struct pair *p = waiting(test);
+
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 1, IB_QPS_ERR, 0), 0);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 1);
+	pair_settle(p);
+	EXPECT_SILENT(test, p, 1);
+}
+
+static void responder__waits_until_reset(struct kunit *test)
+{
+	struct pair *p = waiting(test);
+
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 1, IB_QPS_RESET, 0), 0);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 1);
+	pair_settle(p);
+	EXPECT_SILENT(test, p, 1);
+}
+
+static void responder__waits_until_destroyed(struct kunit *test)
+{
+	struct pair *p = waiting(test);
+	struct arx_qp *qp = p->side[1].qp;
+
+	arx_destroy_qp(&qp->ib, NULL);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 1);
+	p->side[1].qp = NULL;
+}
+
 /* What a run may carry fits behind what waits, or into a batch of its own. */
 static void tx__max(struct kunit *test)
 {
@@ -2978,6 +3025,9 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(responder__together),
 	KUNIT_CASE(responder__waits),
 	KUNIT_CASE(responder__waits_in_vain),
+	KUNIT_CASE(responder__waits_until_error),
+	KUNIT_CASE(responder__waits_until_reset),
+	KUNIT_CASE(responder__waits_until_destroyed),
 	KUNIT_CASE(tx__max),
 	KUNIT_CASE(responder__out_of_sequence),
 	KUNIT_CASE(responder__rnr),

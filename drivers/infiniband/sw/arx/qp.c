@@ -603,6 +603,18 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 		arx_qp_schedule(qp);
 }
 
+/*
+ * The consumer may end the QP because of a message that it has been told of, and
+ * whose ACK waits for the next softirq. It goes first, or the peer would take the
+ * message for lost. No lock held: it may be for a QP on this host.
+ */
+static void arx_qp_answer(struct arx_qp *qp)
+{
+	local_bh_disable();
+	arx_responder_run(qp);
+	local_bh_enable();
+}
+
 /**
  * arx_modify_qp - verb
  * @ib: QP
@@ -630,6 +642,8 @@ int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	if (err)
 		goto discard;
 
+	if (mask & IB_QP_STATE)
+		arx_qp_answer(qp);
 	arx_qp_lock_all(qp);
 	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	new = mask & IB_QP_STATE ? attr->qp_state : cur;
@@ -707,11 +721,12 @@ int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * @ib: QP; the core frees it afterwards
  * @udata: unused
  *
- * Order: the reset state makes every stage stop of itself; out of the table,
- * nobody new finds it; a grace period later nobody who found it before is
- * still inside; then what could start it again is ended: timers, the socket's
- * wake-up, and last the work that these may have queued. A work may queue
- * itself or the other, for what is still owed, so they are not only cancelled.
+ * Order: an ACK that waits is sent; the reset state makes every stage stop of
+ * itself; out of the table, nobody new finds it; a grace period later nobody
+ * who found it before is still inside; then what could start it again is ended:
+ * timers, the socket's wake-up, and last the work that these may have queued. A
+ * work may queue itself or the other, for what is still owed, so they are not
+ * only cancelled.
  *
  * Return: 0.
  */
@@ -720,6 +735,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct arx_qp *qp = to_arx_qp(ib);
 	struct arx_av *av;
 
+	arx_qp_answer(qp);
 	arx_qp_lock_all(qp);
 	arx_qp_set_state(qp, IB_QPS_RESET);
 	arx_watch_stop(qp);

@@ -200,8 +200,8 @@ static int arx_qp_create_sq(struct arx_qp *qp, struct ib_qp_cap *cap,
 	qp->max_send_sge = cap->max_send_sge;
 	qp->max_inline = cap->max_inline_data ?
 			 stride - sizeof(struct arx_send_wqe) : 0;
-	qp->swqe_size = ALIGN(struct_size_t(struct arx_swqe, sge,
-					    qp->max_send_sge), SMP_CACHE_BYTES);
+	qp->swqe_size = SMP_CACHE_ALIGN(struct_size_t(struct arx_swqe, sge,
+						      qp->max_send_sge));
 	qp->swqe_mask = min(entries, ARX_QP_SWQES) - 1;
 	qp->swqes = kcalloc(qp->swqe_mask + 1, qp->swqe_size,
 			    GFP_KERNEL_ACCOUNT);

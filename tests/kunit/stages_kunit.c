@@ -1427,6 +1427,56 @@ static void completer__timer_left_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, qp->comp.retransmit.expires, expires);
 }
 
+static void answer_now(struct work_struct *work);
+static DECLARE_WORK(answer_work, answer_now);
+static struct pair *answered;
+
+static void answer_now(struct work_struct *work)
+{
+	struct arx_run run = response(answered, ARX_OP_ACK, ARX_ACK_UNLIMITED,
+				      PSN, 0);
+
+	pair_rx(answered, 0, &run);
+}
+
+/* As on one machine: by a softirq that is due. */
+static void answer_soon(struct pair *p, struct arx_qp *qp)
+{
+	answered = p;
+	queue_work(system_bh_wq, &answer_work);
+}
+
+/* What was answered by the time that a consumer's request is sent needs none. */
+static void completer__timer_not_needed(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	p->on_send = answer_soon;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	flush_work(&answer_work);	/* ksoftirqd may do it */
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&s->qp->comp.retransmit));
+
+	p->on_send = NULL;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&s->qp->comp.retransmit));
+}
+
+/* Who has sent may look when the QP has been taken out of service. */
+static void completer__timer_too_late(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	timer_delete(&qp->comp.retransmit);	/* not yet armed, that is */
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_ERR, IB_QP_STATE), 0);
+	KUNIT_ASSERT_NE(test, qp->comp.una, qp->req.nxt);
+	arx_completer_arm(qp);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&qp->comp.retransmit));
+}
+
 /* What has just been sent again is not late. */
 static void completer__time_of_a_retry(struct kunit *test)
 {
@@ -3008,6 +3058,8 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(completer__sequence_nak),
 	KUNIT_CASE(completer__retries),
 	KUNIT_CASE(completer__timer_left_alone),
+	KUNIT_CASE(completer__timer_not_needed),
+	KUNIT_CASE(completer__timer_too_late),
 	KUNIT_CASE(completer__time_of_a_retry),
 	KUNIT_CASE(completer__blocked),
 	KUNIT_CASE(completer__timeout_turned_off),

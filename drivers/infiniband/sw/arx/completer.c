@@ -532,33 +532,45 @@ static unsigned long arx_completer_timeout(const struct arx_qp *qp)
 	return max(1UL, usecs_to_jiffies(min_t(u64, us, UINT_MAX)));
 }
 
+/* Is something in flight, and no timer running that may still run? */
+static bool arx_completer_unwatched(const struct arx_qp *qp)
+{
+	const struct arx_comp *comp = &qp->comp;
+
+	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt) &&
+	       !timer_pending(&comp->retransmit) &&
+	       arx_completer_serves(qp) && qp->attr.timeout;
+}
+
 /**
  * arx_completer_arm - watch over what the requester has sent
- * @qp: RC QP
+ * @qp: any QP
  *
  * A pending timer is left alone: when it fires it looks whether @una moved
- * since it was armed, so that packets need not touch it.
+ * since it was armed, so that packets need not touch it. The state is looked at
+ * under the lock: once it has changed, arx_completer_stop() ends the timer for
+ * good.
  *
- * Context: bottom halves off; requester's lock may be held.
+ * Context: any but hard interrupts, RCU read side; requester's lock may be
+ * held.
  */
 void arx_completer_arm(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
-	if (!qp->attr.timeout)
+	if (qp->service != ARX_SERVICE_RC)
 		return;
 	smp_mb();	/* req.nxt before the look; pairs with the lock in the handler */
-	if (timer_pending(&comp->retransmit) ||
-	    READ_ONCE(comp->una) == qp->req.nxt)
+	if (!arx_completer_unwatched(qp))
 		return;
 
-	spin_lock(&comp->lock);
-	if (comp->una != qp->req.nxt && !timer_pending(&comp->retransmit)) {
+	spin_lock_bh(&comp->lock);
+	if (arx_completer_unwatched(qp)) {
 		comp->timer_una = comp->una;
 		mod_timer(&comp->retransmit,
 			  jiffies + arx_completer_timeout(qp));
 	}
-	spin_unlock(&comp->lock);
+	spin_unlock_bh(&comp->lock);
 }
 
 /*

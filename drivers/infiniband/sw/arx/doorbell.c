@@ -47,7 +47,7 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn)
 		return -EINVAL;
 
 	arx_count(arx_qp_dev(qp), KICKS);
-	arx_requester_run(qp);
+	arx_requester_kick(qp);
 	if (arx_qp_state(qp) == IB_QPS_ERR)
 		arx_qp_schedule(qp);	/* flushes receives, too */
 	return 0;
@@ -68,11 +68,9 @@ static long arx_doorbell_ioctl(struct file *file, unsigned int cmd,
 		return -EINVAL;
 
 	rcu_read_lock();
-	local_bh_disable();
 	uctx = READ_ONCE(doorbell->uctx);
 	if (uctx)
 		err = arx_doorbell_kick(uctx, arg);
-	local_bh_enable();
 	rcu_read_unlock();
 	return err;
 }

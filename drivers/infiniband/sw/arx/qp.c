@@ -813,13 +813,10 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	arx_ring_produce(&qp->sq, qp->sq_prod);
 	spin_unlock_irqrestore(&qp->post_lock, flags);
 
-	if (irqs_disabled()) {
+	if (irqs_disabled())
 		arx_qp_schedule(qp);
-	} else {
-		local_bh_disable();
-		arx_requester_run(qp);
-		local_bh_enable();
-	}
+	else
+		arx_requester_kick(qp);
 	return err;
 }
 

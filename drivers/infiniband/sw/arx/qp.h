@@ -412,6 +412,7 @@ int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 
 /* requester.c */
 void arx_requester_run(struct arx_qp *qp);
+void arx_requester_kick(struct arx_qp *qp);
 
 /* responder.c, rdatomic.c */
 int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);

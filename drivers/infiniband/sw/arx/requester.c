@@ -503,10 +503,7 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp)
 	return turn;
 }
 
-/*
- * What the steps handed over leaves the host now, that of several WQEs
- * together. Then it is watched over, or over already.
- */
+/* What the steps handed over leaves the host now, of several WQEs together. */
 static enum arx_turn arx_requester_turn(struct arx_qp *qp)
 {
 	enum arx_turn turn;
@@ -517,9 +514,7 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp)
 
 	turn = arx_requester_steps(qp);
 	arx_send_flush(qp, &qp->req.batch);
-	if (qp->service == ARX_SERVICE_RC)
-		arx_completer_arm(qp);
-	else
+	if (qp->service != ARX_SERVICE_RC)
 		arx_completer_retire(qp);
 	return turn;
 }
@@ -560,20 +555,17 @@ static void arx_requester_locked(struct arx_qp *qp)
 		arx_qp_schedule(qp);
 }
 
-/**
- * arx_requester_run - let a QP send what it can
- * @qp: any QP
+/*
+ * Let a QP send what it can. Only one caller works at a time; one that finds
+ * another at it leaves its wish in @req.pending and returns. The worker looks
+ * there after it let go of the lock, so a wish is either seen by the worker or
+ * finds the lock free. A worker that others keep busy (an application may ring
+ * as often as it likes) leaves the rest to a softirq.
  *
- * Only one caller works at a time; one that finds another at it leaves its
- * wish in @req.pending and returns. The worker looks there after it let go of
- * the lock, so a wish is either seen by the worker or finds the lock free. A
- * worker that others keep busy (an application may ring as often as it likes)
- * leaves the rest to a softirq.
- *
- * Context: softirq, or process context with bottom halves off; none of the QP
- * locks held, or req.lock of this very QP (a run to itself).
+ * Every caller goes on to arx_completer_arm(), so the one that worked does,
+ * after all it has sent.
  */
-void arx_requester_run(struct arx_qp *qp)
+static void arx_requester_send(struct arx_qp *qp)
 {
 	struct arx_req *req = &qp->req;
 	u32 turns = ARX_TURNS;
@@ -597,4 +589,37 @@ void arx_requester_run(struct arx_qp *qp)
 		spin_unlock(&req->lock);
 		smp_mb();		/* the lock before the wish */
 	} while (test_bit(ARX_REQ_RUN, &req->pending));
+}
+
+/**
+ * arx_requester_run - let a QP send what it can
+ * @qp: any QP
+ *
+ * What another caller is about to do is left to it.
+ *
+ * Context: softirq, or process context with bottom halves off; none of the QP
+ * locks held, or req.lock of this very QP (a run to itself).
+ */
+void arx_requester_run(struct arx_qp *qp)
+{
+	arx_requester_send(qp);
+	arx_completer_arm(qp);
+}
+
+/**
+ * arx_requester_kick - let a QP send what a consumer has posted
+ * @qp: any QP
+ *
+ * What is sent to this machine is answered before bottom halves are on again:
+ * after that, most often there is nothing to watch over, and the timer is left
+ * alone.
+ *
+ * Context: any with interrupts on; none of the QP locks held; @qp stays.
+ */
+void arx_requester_kick(struct arx_qp *qp)
+{
+	local_bh_disable();
+	arx_requester_send(qp);
+	local_bh_enable();
+	arx_completer_arm(qp);
 }

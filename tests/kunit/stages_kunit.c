@@ -1939,6 +1939,20 @@ static void responder__waits_until_error(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/* Nor may it if the QP fails by itself. */
+static void responder__waits_until_failed(struct kunit *test)
+{
+	struct pair *p = waiting(test);
+
+	local_bh_disable();
+	arx_qp_send_error(p->side[1].qp);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, arx_qp_state(p->side[1].qp), IB_QPS_ERR);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 1);
+	EXPECT_SILENT(test, p, 1);
+}
+
 static void responder__waits_until_reset(struct kunit *test)
 {
 	struct pair *p = waiting(test);
@@ -3078,6 +3092,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(responder__waits),
 	KUNIT_CASE(responder__waits_in_vain),
 	KUNIT_CASE(responder__waits_until_error),
+	KUNIT_CASE(responder__waits_until_failed),
 	KUNIT_CASE(responder__waits_until_reset),
 	KUNIT_CASE(responder__waits_until_destroyed),
 	KUNIT_CASE(tx__max),

@@ -659,6 +659,13 @@ static bool arx_responder_ready(struct arx_qp *qp)
 	}
 }
 
+/* An ACK, and nothing but that. */
+static bool arx_responder_owes_ack(const struct arx_resp *resp)
+{
+	return resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
+	       resp->reply_head == resp->reply_tail;
+}
+
 /*
  * To make an ACK and have it take its way through both hosts costs as much as
  * several packets with payload. While a NIC delivers packets together, that of a
@@ -669,8 +676,7 @@ static bool arx_responder_may_wait(const struct arx_resp *resp)
 {
 	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
 	       (resp->vain < ARX_ACK_VAIN || !(resp->msn % ARX_ACK_AGAIN)) &&
-	       resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
-	       resp->reply_head == resp->reply_tail;
+	       arx_responder_owes_ack(resp);
 }
 
 /* The softirq of BH work comes behind that of the NICs. */
@@ -752,6 +758,17 @@ static void arx_responder_flush(struct arx_qp *qp)
 	arx_qp_schedule(qp);
 }
 
+/*
+ * What waits to be acknowledged arrived before the error. Nothing does any more,
+ * so this is the last ACK.
+ */
+static void arx_responder_error(struct arx_qp *qp)
+{
+	if (arx_responder_owes_ack(&qp->resp))
+		arx_rdatomic_reply(qp);
+	arx_responder_flush(qp);
+}
+
 /**
  * arx_responder_run - go on with what the responder owes
  * @qp: any QP
@@ -763,7 +780,7 @@ void arx_responder_run(struct arx_qp *qp)
 	rcu_read_lock();
 	spin_lock(&qp->resp.lock);
 	if (arx_qp_state(qp) == IB_QPS_ERR)
-		arx_responder_flush(qp);
+		arx_responder_error(qp);
 	else if (qp->service == ARX_SERVICE_RC)
 		arx_rdatomic_reply(qp);
 	spin_unlock(&qp->resp.lock);

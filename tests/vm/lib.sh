@@ -55,7 +55,8 @@ check() {
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
 	exec {end}<> <(:)
 	set -m
-	(trap 'echo $? >&$end' EXIT; set -e; "$@") >"$log" 2>&1 </dev/null &
+	# An exit inside eval leaves check()'s locals first: the number of $end now.
+	(trap "echo \$? >&$end" EXIT; set -e; "$@") >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
 	read -rt "$seconds" -u "$end" status || { kill -TERM -- -$pid; nap 0.5; } 2>/dev/null

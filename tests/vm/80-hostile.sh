@@ -81,7 +81,7 @@ rings_were_read() {
 		k=$(($(counter "$dev1" kicks h1) - kicks)) e=$(($(counter "$dev1" send_err h1) - errors))
 		echo "$k kicks, $e send errors"
 		(( k <= 1000 || e <= 10 )) || return 0
-		h1 hostile rings "$dev1" $seconds
+		h1 hostile rings "$dev1" 4
 	done
 	return 1
 }

@@ -47,11 +47,11 @@ counter() {
 }
 
 # check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in a process group of its own, under set -e, and what
-# it has started is gone afterwards.
+# it has started is gone afterwards. (check's locals hide a script's variables of these names from it.)
 check() {
-	local name=$1 seconds=$2 log pid end status='' start=${EPOCHREALTIME/./} took
+	local name=$1 limit=$2 log pid end status='' start=${EPOCHREALTIME/./} took
 	shift 2
-	! full || seconds=$((seconds * 5))
+	! full || limit=$((limit * 5))
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
 	exec {end}<> <(:)
 	set -m
@@ -59,12 +59,12 @@ check() {
 	(trap "echo \$? >&$end" EXIT; set -e; "$@") >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
-	read -rt "$seconds" -u "$end" status || { kill -TERM -- -$pid; nap 0.5; } 2>/dev/null
+	read -rt "$limit" -u "$end" status || { kill -TERM -- -$pid; nap 0.5; } 2>/dev/null
 	kill -KILL -- -$pid 2>/dev/null
 	wait $pid 2>/dev/null
 	exec {end}>&-
 	if [[ ! $status ]]; then
-		fail "$name" "no end after $seconds s" "$log"
+		fail "$name" "no end after $limit s" "$log"
 	elif (( status )); then
 		fail "$name" "status $status" "$log"
 	else

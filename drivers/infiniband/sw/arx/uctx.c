@@ -26,7 +26,8 @@
 /**
  * struct arx_ring_mem - zeroed memory that a process may map
  * @entry: where its process maps it; unused for a kernel consumer
- * @addr: vmalloc() memory
+ * @addr: contiguous pages if it is small and there are some, else vmalloc()
+ *	memory
  * @size: bytes, whole pages
  */
 struct arx_ring_mem {
@@ -40,9 +41,34 @@ static struct arx_ring_mem *to_arx_ring_mem(struct rdma_user_mmap_entry *entry)
 	return container_of(entry, struct arx_ring_mem, entry);
 }
 
+/*
+ * The kernel comes by contiguous pages through its map of all memory, which has
+ * large pages, where each page of vmalloc() costs a TLB entry of its own. So the
+ * rings of most QPs are such; it is not worth searching or reclaiming for.
+ */
+#define ARX_RING_CONTIGUOUS	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+
+static void *arx_ring_pages_alloc(size_t size)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+	void *addr = NULL;
+
+	if (size <= ARX_RING_CONTIGUOUS)
+		addr = alloc_pages_exact(size, gfp | __GFP_NORETRY);
+	return addr ?: __vmalloc(size, gfp);
+}
+
+static void arx_ring_pages_free(void *addr, size_t size)
+{
+	if (is_vmalloc_addr(addr))
+		vfree(addr);
+	else
+		free_pages_exact(addr, size);
+}
+
 static void arx_ring_mem_free(struct arx_ring_mem *mem)
 {
-	vfree(mem->addr);
+	arx_ring_pages_free(mem->addr, mem->size);
 	kfree(mem);
 }
 
@@ -54,8 +80,7 @@ static struct arx_ring_mem *arx_ring_mem_alloc(size_t size)
 		return NULL;
 
 	mem->size = PAGE_ALIGN(size);
-	mem->addr = __vmalloc(mem->size, GFP_KERNEL_ACCOUNT | __GFP_ZERO |
-			      __GFP_NOWARN);
+	mem->addr = arx_ring_pages_alloc(mem->size);
 	if (!mem->addr) {
 		kfree(mem);
 		return NULL;
@@ -160,6 +185,13 @@ void arx_mmap_free(struct rdma_user_mmap_entry *entry)
 	arx_ring_mem_free(to_arx_ring_mem(entry));
 }
 
+static struct page *arx_ring_page(const struct arx_ring_mem *mem, size_t at)
+{
+	void *p = mem->addr + at;
+
+	return is_vmalloc_addr(p) ? vmalloc_to_page(p) : virt_to_page(p);
+}
+
 static int arx_mmap_pages(struct vm_area_struct *vma,
 			  const struct arx_ring_mem *mem)
 {
@@ -168,7 +200,7 @@ static int arx_mmap_pages(struct vm_area_struct *vma,
 
 	for (done = 0; done < mem->size; done += PAGE_SIZE) {
 		err = vm_insert_page(vma, vma->vm_start + done,
-				     vmalloc_to_page(mem->addr + done));
+				     arx_ring_page(mem, done));
 		if (err)
 			return err;
 	}

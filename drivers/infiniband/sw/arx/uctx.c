@@ -5,8 +5,8 @@
  * A ring is memory, not a device's register, so a mapping of it holds the pages
  * themselves and nothing of the driver: no structure, no code, no reference to
  * the module. When the ring goes, be it that the application destroys its
- * object or that the device is removed under it, the kernel gives up its own
- * mapping and its references; what the process still maps becomes plain memory
+ * object or that the device is removed under it, the kernel gives up its
+ * references, and its own mapping if it made one; what the process still maps becomes plain memory
  * that belongs to the process alone and is freed when it unmaps it. Nothing
  * needs to be found, zapped or waited for, and the process cannot fault.
  *
@@ -42,9 +42,9 @@ static struct arx_ring_mem *to_arx_ring_mem(struct rdma_user_mmap_entry *entry)
 }
 
 /*
- * The kernel comes by contiguous pages through its map of all memory, which has
- * large pages, where each page of vmalloc() costs a TLB entry of its own. So the
- * rings of most QPs are such; it is not worth searching or reclaiming for.
+ * Contiguous pages need no area of vmalloc()'s to be found, mapped and flushed
+ * from TLBs, so most QPs' rings are such. As with kvmalloc(), whose memory cannot
+ * be mapped by processes, they are not worth trying hard for.
  */
 #define ARX_RING_CONTIGUOUS	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 

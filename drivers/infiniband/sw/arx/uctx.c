@@ -6,9 +6,10 @@
  * themselves and nothing of the driver: no structure, no code, no reference to
  * the module. When the ring goes, be it that the application destroys its
  * object or that the device is removed under it, the kernel gives up its
- * references, and its own mapping if it made one; what the process still maps becomes plain memory
- * that belongs to the process alone and is freed when it unmaps it. Nothing
- * needs to be found, zapped or waited for, and the process cannot fault.
+ * references, and its own mapping if it made one; what the process still maps
+ * becomes plain memory that belongs to the process alone and is freed when it
+ * unmaps it. Nothing needs to be found, zapped or waited for, and the process
+ * cannot fault.
  *
  * What the process then sees is the ring as it was left, except that the flags
  * say so: it rings the doorbell, which tells it that the device is gone, and

@@ -16,6 +16,8 @@ static const struct shape shapes[] = {
 	{ .entries = 1, .stride = 16, .want = 1 },
 	{ .entries = 2, .stride = 64, .want = 2 },
 	{ .entries = 3, .stride = 64, .want = 4 },
+	{ .entries = 32, .stride = 512, .want = 32 },
+	{ .entries = 64, .stride = 512, .want = 64 },
 	{ .entries = 1000, .stride = 528, .want = 1024 },
 	{ .entries = 1 << 16, .stride = 64, .want = 1 << 16 },
 	/* Beyond what one ring may be, and beyond what 32 bits hold. */
@@ -48,10 +50,40 @@ static void uctx__ring_create(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring.stride, shape->stride);
 	KUNIT_EXPECT_EQ(test, ring.hdr->prod | ring.hdr->cons |
 			ring.hdr->flags | ring.hdr->arm, 0);
-	/* The last byte is memory (KASAN looks on). */
+	/*
+	 * The last byte is memory. Behind contiguous pages KASAN may see none
+	 * that are not in use, so it is also counted.
+	 */
+	KUNIT_EXPECT_LE(test, ARX_RING_ENTRIES_OFFSET +
+			(u64)shape->want * shape->stride, ring.mem->size);
 	memset(arx_ring_entry(&ring, shape->want - 1), 0xff, shape->stride);
 	arx_ring_destroy(&ring);
 	KUNIT_EXPECT_NULL(test, ring.mem);
+	arx_ring_destroy(&ring);
+}
+
+/* A process maps the very pages that the kernel writes, of either kind. */
+static void uctx__ring_pages(struct kunit *test)
+{
+	const struct shape *shape = test->param_value;
+	struct arx_ring ring = {};
+	size_t at;
+
+	if (!shape->want)
+		kunit_skip(test, "no ring");
+	KUNIT_ASSERT_EQ(test, arx_ring_create(&ring, shape->entries,
+					      shape->stride, NULL, NULL), 0);
+	if (ring.mem->size > ARX_RING_CONTIGUOUS)
+		KUNIT_EXPECT_TRUE(test, is_vmalloc_addr(ring.mem->addr));
+	for (at = 0; at < ring.mem->size; at += PAGE_SIZE) {
+		u8 *mine = ring.mem->addr + at;
+		u8 *mapped = page_address(arx_ring_page(ring.mem, at));
+
+		KUNIT_EXPECT_EQ(test, mapped[PAGE_SIZE - 1], 0);
+		mine[PAGE_SIZE - 1] = at / PAGE_SIZE + 1;
+		KUNIT_EXPECT_EQ(test, mapped[PAGE_SIZE - 1],
+				(u8)(at / PAGE_SIZE + 1));
+	}
 	arx_ring_destroy(&ring);
 }
 
@@ -73,6 +105,7 @@ static void uctx__ring_layout(struct kunit *test)
 
 static struct kunit_case uctx_cases[] = {
 	KUNIT_CASE_PARAM(uctx__ring_create, shape_gen_params),
+	KUNIT_CASE_PARAM(uctx__ring_pages, shape_gen_params),
 	KUNIT_CASE(uctx__ring_layout),
 	{}
 };

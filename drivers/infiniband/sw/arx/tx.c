@@ -147,13 +147,18 @@ void arx_tx_cleanup(struct arx_qp *qp)
  * arx_tx_waits - how much of a QP's packets is still on this host?
  * @qp: any QP
  *
+ * A packet whose end arx_tx_write_space() is just being told of still counts as
+ * a byte. It does not here: who waits for it might be told of nothing more.
+ *
  * Context: any.
  * Return: bytes of memory, in a queue, a netdev's ring or waiting for a
  * neighbour's address.
  */
 u32 arx_tx_waits(const struct arx_qp *qp)
 {
-	return sk_wmem_alloc_get(qp->tx_sk);
+	u32 fill = sk_wmem_alloc_get(qp->tx_sk);
+
+	return fill < SKB_TRUESIZE(0) ? 0 : fill;
 }
 
 /*

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A netdev with one transmit queue on one with several, where each CPU has its own: packets of a QP go through one of them, or they
-# would overtake each other whenever its program moves.
+# Packets of a QP do not overtake each other when its program moves between CPUs: with a netdev that has one transmit queue on one with
+# several, where each CPU has its own; and without any queue, where each CPU's packets go up to the other host by themselves.
 # kernels: 6.12 7.2
 # timeout: 120
 
@@ -54,5 +54,17 @@ one_queue() {
 	(( first < 100 || second < 100 ))
 }
 
+# A host that takes long over what it is sent, after the packets have left the socket they came from
+slow() {
+	local host rules
+	hosts --mtu 9000
+	rules=$(printf 'udp dport 9 counter;%.0s' {1..3000})
+	for host in h1 h2; do
+		ip netns exec $host nft "table inet slow { chain in { type filter hook input priority 0; $rules }; }"
+	done
+}
+
 check bridged 40 bridged
 check one-queue 40 one_queue
+check slow 40 slow
+verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' 'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Cases whose outcome is not "it arrived": completion statuses, flush order, QP
- * states, events, what a post refuses.
+ * states, events, what a post refuses; and what several threads are needed for.
  *
  * Side A (0) sends, side B (1) is sent to. Both take the same steps, and a step
  * that fails does not keep its side from the barriers that follow.
  */
+#define _GNU_SOURCE		/* for CPU sets */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -1687,6 +1690,94 @@ static bool memory_back(const struct config *c)
 	return !has_failed();
 }
 
+/* ---- the order of what is sent from two CPUs ---- */
+
+/*
+ * Two threads, each on a CPU of its own, post in turn, each when it has seen the
+ * completion of what the other has posted. Unless packets are lost, UC and UD
+ * deliver in that order. Who posts need not be back from the kernel by then: a
+ * packet may still be on its way up to the other host there, whose network
+ * stack may be slow.
+ */
+struct poster {
+	struct end *end;
+	unsigned int cpu;
+	pthread_t thread;
+};
+
+static _Atomic(unsigned int) turn;
+
+static void *post_in_turn(void *arg)
+{
+	const struct poster *poster = arg;
+	unsigned int i;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(poster->cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		failed("no CPU %u: %s", poster->cpu, strerror(errno));
+	for (i = poster->cpu; i < DEPTH; i += 2) {
+		while (atomic_load(&turn) != i)
+			;
+		if (i)
+			expect(poster->end, i - 1, IBV_WC_SUCCESS);
+		atomic_store(&turn, i + 1);
+		post_send(poster->end, i, i * 64, 4);
+	}
+	return NULL;
+}
+
+static void post_from_two_cpus(struct end *e)
+{
+	struct poster posters[2] = { { .end = e, .cpu = 0 }, { .end = e, .cpu = 1 } };
+	int i;
+
+	for (i = 0; i < DEPTH; i++)
+		memcpy(e->mem.base + i * 64, &i, 4);
+	atomic_store(&turn, 0);
+	for (i = 0; i < 2; i++)
+		check_zero(pthread_create(&posters[i].thread, NULL, post_in_turn, &posters[i]), "pthread_create");
+	for (i = 0; i < 2; i++)
+		pthread_join(posters[i].thread, NULL);
+	expect(e, DEPTH - 1, IBV_WC_SUCCESS);
+}
+
+static void receive_in_order(struct end *e)
+{
+	size_t at = e->c->qp == IBV_QPT_UD ? sizeof(struct ibv_grh) : 0;
+	int i, n;
+
+	for (i = 0; i < DEPTH; i++) {
+		expect(e, i, IBV_WC_SUCCESS);
+		memcpy(&n, e->mem.base + i * 64 + at, 4);
+		if (n != i)
+			failed("message %d in the place of %d", n, i);
+	}
+	repoison(e, 0, MEM);
+}
+
+static bool two_cpus(const struct config *c)
+{
+	struct end e;
+	int i, round;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (round = 0; round < 50; round++) {
+		for (i = 0; is(B) && i < DEPTH; i++)
+			post_recv(&e, i, i * 64, 64);
+		ctl_barrier();
+		if (is(A))
+			post_from_two_cpus(&e);
+		else
+			receive_in_order(&e);
+	}
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
 const struct fail_case fail_cases[] = {
 	{ "refuse_write", refuse_write },
 	{ "refuse_write_imm", refuse_write_imm },
@@ -1726,5 +1817,6 @@ const struct fail_case fail_cases[] = {
 	{ "cut_off", cut_off },
 	{ "memory_back", memory_back },
 	{ "device_gone", device_gone },
+	{ "two_cpus", two_cpus },
 };
 const size_t num_fail_cases = ARRAY_SIZE(fail_cases);

@@ -299,6 +299,7 @@ struct arx_comp {
  * @state_lock: innermost but for the event handler
  * @work: runs requester and responder from softirq context
  * @move: the same, on a certain CPU
+ * @tx_round: packets of UC or UD have been delivered, see tx.c
  *
  * In such an order that what a message comes by is in few cache lines: with
  * thousands of QPs in turn, to fetch these is what one more of them costs. The
@@ -335,6 +336,7 @@ struct arx_qp {
 	spinlock_t state_lock;	/* of writing state */
 	struct work_struct work;
 	struct work_struct move;
+	struct work_struct tx_round;
 };
 
 extern struct arx_ids arx_qps;

@@ -81,6 +81,29 @@ static void arx_tx_write_space(struct sock *sk)
 	rcu_read_unlock();
 }
 
+/*
+ * On the CPU that has sent, for the one that asks to send next. If more was sent
+ * here since then, nobody asks any more, and if it was sent elsewhere, the next
+ * turn will see that. One turn follows in any case: it is also for those that
+ * found the lock taken meanwhile.
+ */
+static void arx_tx_round(struct work_struct *round)
+{
+	struct arx_qp *qp = container_of(round, struct arx_qp, tx_round);
+	struct arx_tx_batch *batch = &qp->req.batch;
+	int here = smp_processor_id();
+	int next;
+
+	spin_lock(&qp->req.lock);
+	next = batch->next;
+	batch->next = -1;
+	if (next >= 0 && batch->cpu == here)
+		batch->cpu = -1;
+	spin_unlock(&qp->req.lock);
+
+	arx_qp_schedule_on(qp, next >= 0 && cpu_online(next) ? next : here);
+}
+
 /* What a socket's wake-up is when it is made: static in the kernel. */
 static void (*arx_tx_write_space_default)(struct sock *sk);
 
@@ -110,6 +133,9 @@ int arx_tx_init(struct arx_qp *qp)
 	sock->sk->sk_write_space = arx_tx_write_space;
 	rcu_assign_sk_user_data(sock->sk, qp);
 	qp->tx_sk = sock->sk;
+	qp->req.batch.cpu = -1;
+	qp->resp.batch.cpu = -1;
+	INIT_WORK(&qp->tx_round, arx_tx_round);
 	return 0;
 }
 
@@ -138,6 +164,7 @@ void arx_tx_forget(struct arx_qp *qp)
  */
 void arx_tx_cleanup(struct arx_qp *qp)
 {
+	disable_work_sync(&qp->tx_round);
 	/* Packets keep what they need of it. */
 	sock_release(qp->tx_sk->sk_socket);
 	qp->tx_sk = NULL;
@@ -224,30 +251,54 @@ static bool arx_tx_keeps_order(struct net_device *netdev)
 }
 
 /*
- * Without a qdisc each CPU has queues of its own on the way down, and on veth up
- * again: packets sent here may overtake those that still wait on another CPU. If
- * they must not, let these go first: arx_tx_write_space() schedules the QP with
- * the next that has, and most often there, where it can go on at once.
+ * Does another CPU still have packets that this stage must not overtake? Then
+ * arx_tx_write_space() schedules the QP with the next that has ended, and most
+ * often there, where it can go on at once.
  */
-static bool arx_tx_must_wait(struct arx_qp *qp, struct arx_tx_batch *batch,
-			     const struct arx_run *run)
+static bool arx_tx_is_behind(struct arx_qp *qp)
 {
-	if (likely(batch->cpu == smp_processor_id()))
+	if (!arx_tx_waits(qp))
 		return false;
-	if (arx_tx_waits(qp) && arx_tx_must_follow(qp, batch, run) &&
-	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev)) {
-		WRITE_ONCE(qp->tx_behind, true);
-		smp_mb();	/* tx_behind, then the socket's fill once more */
-		if (arx_tx_waits(qp)) {
-			arx_count(arx_qp_dev(qp), TX_BEHIND);
-			return true;
-		}
-		/* It stays set: one wake-up too many, but none too few. */
+	WRITE_ONCE(qp->tx_behind, true);
+	smp_mb();	/* tx_behind, then the socket's fill once more */
+	/* If not, it stays set: one wake-up too many, but none too few. */
+	return arx_tx_waits(qp);
+}
+
+/*
+ * Packets have ended for their socket when they enter the stack of a host on
+ * this one, before they are delivered. For RC that will do: what overtakes them
+ * there is rare, and asked for again. Others go round by the CPU that has sent
+ * them: a work begins there when the softirq that delivers them is over. A CPU
+ * that has gone has left nothing.
+ */
+static bool arx_tx_goes_round(struct arx_qp *qp, struct arx_tx_batch *batch)
+{
+	if (qp->service == ARX_SERVICE_RC || !cpu_online(batch->cpu))
+		return false;
+	batch->next = smp_processor_id();
+	queue_work_on(batch->cpu, system_bh_wq, &qp->tx_round);
+	return true;
+}
+
+/*
+ * A turn on another CPU than the one before. Without a qdisc each has queues of
+ * its own on the way down, and on veth up again: packets sent here may overtake
+ * those sent there. If they must not, let these go first.
+ */
+static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_batch *batch,
+			    const struct arx_run *run)
+{
+	if (batch->cpu >= 0 && arx_tx_must_follow(qp, batch, run) &&
+	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev) &&
+	    (arx_tx_is_behind(qp) || arx_tx_goes_round(qp, batch))) {
+		arx_count(arx_qp_dev(qp), TX_BEHIND);
+		return false;
 	}
 	if (!arx_tx_waits(qp))
 		batch->data = false;
 	batch->cpu = smp_processor_id();
-	return false;
+	return true;
 }
 
 /* Is there room for a run? If not, arx_tx_write_space() schedules the QP. */
@@ -256,8 +307,10 @@ static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_batch *batch,
 {
 	struct sock *sk = qp->tx_sk;
 
-	if (arx_tx_must_wait(qp, batch, run))
+	if (unlikely(batch->cpu != smp_processor_id()) &&
+	    !arx_tx_may_move(qp, batch, run))
 		return false;
+	batch->next = -1;
 	if (likely(sk_wmem_alloc_get(sk) < ARX_TX_SNDBUF))
 		return true;
 
@@ -668,6 +721,7 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 	dst_release(batch->dst);
 	*batch = (struct arx_tx_batch) {
 		.cpu = batch->cpu,
+		.next = batch->next,
 		.data = batch->data,
 	};
 }

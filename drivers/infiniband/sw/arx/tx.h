@@ -27,8 +27,10 @@ struct sk_buff;
  * @n: how many
  * @len: bytes from BTH to ICRC, of all
  * @largest: of the largest
- * @cpu: whose queues hold what the stage has sent; stays when a batch ends
- * @data: answers with data may be among it; stays, too
+ * @cpu: whose queues hold what the stage has sent, -1: nobody's; stays when a
+ *	batch ends, as do the next two
+ * @next: the CPU that waits until @cpu has delivered it, -1: none
+ * @data: answers with data may be among it
  */
 struct arx_tx_batch {
 	const struct arx_av *av;
@@ -41,6 +43,7 @@ struct arx_tx_batch {
 	u32 len;
 	u32 largest;
 	int cpu;
+	int next;
 	bool data;
 };
 

@@ -79,7 +79,7 @@ enum arx_req_pending {
  * @drained: SQD: the drained event has been sent
  */
 struct arx_req {
-	spinlock_t lock;	/* of all but pending; only tried */
+	spinlock_t lock;	/* of all but pending; who sends only tries */
 	unsigned long pending;
 	u32 fetched;
 	u32 sent;

@@ -118,7 +118,8 @@ comes_back() {
 }
 
 # Looks of many rings come so seldom that they find some requests each. They come by time: a moment in which others have the machine,
-# and messages are few, must not be most of what is counted.
+# and messages are few, must not be most of what is counted. (In the debug kernel they always are few: eight for a look, beside two
+# other machines.)
 unhurried() {
 	local looks messages=480000
 	looks=$(counter "$dev1" looks h1)
@@ -157,7 +158,11 @@ if (( $(nproc) > 1 )); then
 else
 	skip looked-away 'there is one CPU'
 fi
-check unhurried 60 unhurried
+if debug_kernel; then
+	skip unhurried 'posting is so slow that looks find few'
+else
+	check unhurried 60 unhurried
+fi
 check turned-off 40 turned_off
 check set-again 40 set_again
 check moderated-events 20 h1 doorbell moderated "$dev1" 60

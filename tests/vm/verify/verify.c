@@ -357,7 +357,8 @@ static bool named(const char *list, const char *name)
 
 	if (!strcmp(list, "all"))
 		return strcmp(name, "cut_off") && strcmp(name, "device_gone") &&
-		       strcmp(name, "memory_back") && strcmp(name, "two_cpus");	/* they need somebody's help */
+		       strcmp(name, "memory_back") &&	/* they need somebody's help */
+		       strcmp(name, "two_cpus");	/* and this a second CPU */
 	for (at = strstr(list, name); at; at = strstr(at + 1, name))
 		if ((at == list || at[-1] == ',') && (!at[len] || at[len] == ','))
 			return true;

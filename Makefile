@@ -13,10 +13,10 @@
 ## make vm CMD='...'    a command in a machine; its exit status
 ## make bench           arx beside its peers
 ## make check           static checks
-## KERNEL=6.12|7.2|uml  which kernel a machine runs; SHARE=DIR is /share there, TIMEOUT=SECONDS its limit
+## KERNEL=6.12|newest|uml  which kernel a machine runs; SHARE=DIR is /share there, TIMEOUT=SECONDS its limit
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
-KERNEL ?= 7.2
+KERNEL ?= newest
 TIMEOUT ?= 600
 BUILD ?= $(CURDIR)/build
 

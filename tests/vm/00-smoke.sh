@@ -1,6 +1,6 @@
 #!/bin/bash
 # The hosts come up, and one application of each kind carries data between them.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 300
 
 source "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # What the documentation shows first does what it says: Documentation/first.c, and a refusal for a device that is not there.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 120
 
 source "$(dirname "$0")/lib.sh"

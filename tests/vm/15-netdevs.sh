@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every kind of Ethernet netdev below a device, with traffic whose bytes are verified; the port follows its netdev: state, MTU,
 # addresses, name, removal, network namespace; both modes of network namespaces.
-# kernels: 6.12 7.2
+# kernels: 6.12 newest
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Network cards as QEMU has them, two of a kind joined by a wire, one for each host: what leaves is really split and checked, and
 # what arrives is joined again by GRO, or is not.
-# kernels: 6.12 7.2
+# kernels: 6.12 newest
 # left: 6.12
 # timeout: 400
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What lies below transforms the packets: MACsec, IPsec in both modes, and a VXLAN that goes through IPsec or WireGuard. The ICRC must be in the
 # packet before that happens, since what is encrypted cannot be looked into any more.
-# kernels: 6.12 7.2
+# kernels: 6.12 newest
 # left: 6.12
 # timeout: 400
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Packets of a QP do not overtake each other when its program moves between CPUs: with a netdev that has one transmit queue on one with
 # several, where each CPU has its own; and without any queue, where each CPU's packets go up to the other host by themselves.
-# kernels: 6.12 7.2
+# kernels: 6.12 newest
 # timeout: 120
 
 source "$(dirname "$0")/lib.sh"

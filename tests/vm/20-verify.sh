@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every byte that verbs move arrives where it must, once and in order, between two hosts and within one; and what must fail fails
 # with the right status. See verify/verify.h.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The moderation of doorbells and of completion events: a stream makes no system call for each message, a request that is waited for
 # is seen at once, and none is forgotten, whenever it is posted.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 300
 
 source "$(dirname "$0")/lib.sh"

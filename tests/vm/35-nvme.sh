@@ -1,7 +1,7 @@
 #!/bin/bash
 # NVMe over RDMA: the kernel's own target and host, both on one device, with a RAM disk behind. Consumers in the kernel register
 # memory by work requests, and end when the device does.
-# kernels: 6.12 7.2
+# kernels: 6.12 newest
 # left: 6.12
 # timeout: 400
 

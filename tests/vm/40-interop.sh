@@ -1,7 +1,7 @@
 #!/bin/bash
 # arx on h1 and rdma_rxe on h2, each as sender and as receiver, every byte checked. (On 6.12 rdma_rxe cannot send from a network
 # namespace, and two drivers cannot share one.)
-# kernels: 7.2 uml
+# kernels: newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

@@ -2,7 +2,7 @@
 # The wire by an independent judge. First arx talks to a peer that is a program: scapy makes and takes apart each packet (BTH, AETH
 # and ICRC are scapy's own, the headers that it lacks stand in wire/roce.py). Then traffic between two arx devices is captured and
 # judged by tshark and by scapy.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Every packet that leaves for someone else carries a right ICRC, whichever way it leaves: wire/icrc has the ways. (7.2's
+# Every packet that leaves for someone else carries a right ICRC, whichever way it leaves: wire/icrc has the ways. (The newest kernel's
 # sample has all of them, the others' those that differ in how packets are parted.)
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 500
 
 source "$(dirname "$0")/lib.sh"

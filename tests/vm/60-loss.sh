@@ -4,7 +4,7 @@
 #
 # Netem drops, doubles, delays and corrupts what h1 and h2 send (there still a run of packets is one skb). The filter at the
 # receiver meets single packets, since the sender's device is made to split runs; there payload is corrupted, too.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The end at any moment: processes killed, netdevs and links and namespaces removed under traffic, the module in use and not. What
 # is removed is removed at once, applications are told and end, nothing is left.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

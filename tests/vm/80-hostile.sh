@@ -1,7 +1,7 @@
 #!/bin/bash
 # Bad input: verbs with arguments out of range, uverbs commands of random bytes, rings that their owner overwrites, and packets that
 # are random or malformed. Meanwhile other QPs' traffic is verified: it must not notice.
-# kernels: 6.12 7.2 uml
+# kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

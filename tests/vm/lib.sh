@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Sourced by tests/vm/NN-name.sh, which run in a machine. A script's head says where and for how long:
 #
-#   # kernels: 6.12 7.2 uml
+#   # kernels: 6.12 newest uml
 #   # left: 6.12		kernels on which only make test-full runs it
 #   # timeout: 300
 #
@@ -31,8 +31,8 @@ full() { [[ ${ARX_FULL-} ]]; }
 # more time for the peer to answer.
 debug_kernel() { [[ ${ARX_KERNEL-} == uml ]]; }
 
-# What 7.2's sample shows of every kind is not shown on every kernel again.
-brief() { ! full && [[ ${ARX_KERNEL-} != 7.2 ]]; }
+# What the newest kernel's sample shows of every kind is not shown on every kernel again.
+brief() { ! full && [[ ${ARX_KERNEL-} != newest ]]; }
 
 # hosts [OPTIONS]: both hosts anew; see tools/guest/arx-hosts.
 hosts() {

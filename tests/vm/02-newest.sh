@@ -13,12 +13,13 @@ cache=/arx/tools/cache
 # debian PACKAGE...: all that Debian has
 debian() {
 	mkdir -p /srv/debian
-	printf 'Package: %s\nVersion: 1\nArchitecture: amd64\nFilename: none\nSize: 0\nDescription: none\n\n' "$@" >/srv/debian/Packages
+	# shellcheck disable=SC2048,SC2086
+	printf 'Package: %s\nVersion: 1\nArchitecture: amd64\nFilename: none\nSize: 0\nDescription: none\n\n' $* >/srv/debian/Packages
 	rm -f /etc/apt/sources.list.d/*
 	echo 'deb [trusted=yes] file:/srv/debian ./' >/etc/apt/sources.list
 }
 
-image() { echo "linux-image-$1+deb13-amd64"; }
+image() { echo "linux-image-$1+deb13-amd64 linux-headers-$1+deb13-amd64"; }
 
 # answers WANTED: with what Debian has now
 answers() {
@@ -40,6 +41,19 @@ other_flavours() {
 	debian "$(image 7.3.4)" linux-image-7.4.1+deb13-rt-amd64 linux-image-7.4.1+deb13-cloud-amd64 linux-image-7.4~rc1-amd64 \
 		linux-image-amd64 linux-headers-7.4.1+deb13-amd64 linux-source linux-source-7.3 linux-source-7.4x
 	answers '7.3 7.3'
+}
+
+# As Debian leaves them: an image, and nothing to build for it.
+image_without_headers() {
+	debian "$(image 7.3.4)" linux-image-7.4.1+deb13-amd64 linux-source-7.3 linux-source-7.4
+	answers '7.3 7.4'
+}
+
+point_releases() {
+	debian "$(image 6.12.9)" "$(image 6.12.118)" linux-image-6.12.120+deb13-amd64 linux-source-7.3
+	apt-get -q update
+	[[ $(/arx/tools/newest --releases 6.12) == $'6.12.9+deb13-amd64\n6.12.118+deb13-amd64' ]]
+	[[ ! $(/arx/tools/newest --releases 6.1) && ! $(/arx/tools/newest --releases 6.12-rt) ]]
 }
 
 source_lags() {
@@ -123,7 +137,8 @@ unknown_series() {
 	not "$cache" kernel-7.1 2>&1 | finds 'Debian has no kernel 7.1 any more, or never had'
 }
 
-for case in newest_of_several numbers_not_letters other_flavours source_lags nothing; do check $case 30 $case; done
+for case in newest_of_several numbers_not_letters other_flavours \
+	image_without_headers point_releases source_lags nothing; do check $case 30 $case; done
 a_root
 for case in fresh_machine_gets_the_next gone_before_it_came cached_and_gone renewed_after_a_day apt_does_not_answer \
 	debug_kernel_follows_its_source unknown_series; do

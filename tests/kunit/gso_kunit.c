@@ -48,7 +48,10 @@ static void shape_name(const u32 (*shape)[PACKETS], char *name)
 
 KUNIT_ARRAY_PARAM(shape, shapes, shape_name);
 
-/* A packet of our own, of which all but @linear bytes are in pages. */
+/*
+ * A packet of our own, of which all but @linear bytes are in pages, as if they
+ * were of a memory region.
+ */
 static struct sk_buff *make_packet(struct kunit *test, const u8 *data, u32 len,
 				   u32 linear)
 {
@@ -67,6 +70,7 @@ static struct sk_buff *make_packet(struct kunit *test, const u8 *data, u32 len,
 		memcpy(page_address(page) + 96, data + skb->len, n);
 		skb_add_rx_frag(skb, skb_shinfo(skb)->nr_frags, page, 96, n,
 				PAGE_SIZE);
+		skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 	}
 	return skb;
 }
@@ -79,6 +83,7 @@ static struct packets *join(struct kunit *test, const u32 *len, u32 linear)
 	struct sk_buff **end = &first;
 	struct rnd_state rnd;
 	u32 largest = 0;
+	bool paged = false;
 	u8 *at;
 	int i;
 
@@ -93,10 +98,13 @@ static struct packets *join(struct kunit *test, const u32 *len, u32 linear)
 		largest = max(largest, len[i]);
 		arx_gso_write_len(icrc, len[i]);
 		*end = make_packet(test, at, len[i], linear);
+		paged |= skb_is_nonlinear(*end);
 		end = &(*end)->next;
 		memset(icrc, 0, ARX_ICRC_LEN);
 	}
 	arx_gso_join(first, PACKETS, largest);
+	/* What the stack must not write to may be the last packet's alone. */
+	KUNIT_EXPECT_EQ(test, skb_has_shared_frag(first), paged);
 	p->skb = first;
 	return p;
 }
@@ -250,7 +258,10 @@ static void dress(struct sk_buff *skb, bool ipv4, u16 id)
 	skb_reset_mac_header(skb);
 }
 
-/* The outer headers are this packet's, and the ICRC is right. */
+/*
+ * The outer headers are this packet's, the ICRC is right, and whoever wants to
+ * write to a page is told not to.
+ */
 static void expect_finished(struct kunit *test, struct sk_buff *skb,
 			    bool ipv4, u16 id)
 {
@@ -268,6 +279,8 @@ static void expect_finished(struct kunit *test, struct sk_buff *skb,
 	KUNIT_ASSERT_EQ(test, 0, skb_copy_bits(skb, skb->len - ARX_ICRC_LEN,
 					       &icrc, sizeof(icrc)));
 	KUNIT_EXPECT_EQ(test, (__force u32)icrc, (__force u32)arx_icrc(skb));
+	KUNIT_EXPECT_TRUE(test, !skb_is_nonlinear(skb) ||
+				skb_has_shared_frag(skb));
 }
 
 /* How the stack may hand packets to arx_gso_segment(). */

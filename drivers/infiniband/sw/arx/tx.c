@@ -374,7 +374,12 @@ static void *arx_tx_add_piece(struct sk_buff *skb, u32 len)
 	return p;
 }
 
-/* Bytes at @p, all in one page, into the packet; false if they must not be. */
+/*
+ * Bytes at @p, all in one page, into the packet; false if they must not be.
+ * The page belongs to a memory region, and may be page cache of a file that
+ * the application may only read. SKBFL_SHARED_FRAG keeps the stack from
+ * writing to it: IPsec, for one, decrypts in place without that flag.
+ */
 static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 			    u32 len)
 {
@@ -392,6 +397,7 @@ static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 		return false;
 	get_page(page);
 	skb_add_rx_frag(skb, i, page, offset_in_page(p), len, len);
+	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 	return true;
 }
 

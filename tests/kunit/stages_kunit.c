@@ -1685,11 +1685,13 @@ static void completer__bad_response(struct kunit *test)
 static void completer__read_lkey(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
+	struct arx_mr *mr = to_arx_mr(p->dma);
 
-	p->dma->lkey ^= 0x100;
 	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 8);
-	p->dma->lkey ^= 0x100;
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
+	mr->key ^= 0x100;
 	answer(p, ARX_OP_READ_RESPONSE, ARX_ACK_UNLIMITED, PSN, 8);
+	mr->key ^= 0x100;
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_ERR);
 }
@@ -2816,6 +2818,213 @@ static void loopback__source_error(struct kunit *test)
 	EXPECT_NO_WC(test, &p->side[1].rcq);
 }
 
+/*
+ * What is wrong with the sender's own memory. Whatever the peer would have said
+ * of the request, the request fails before it reaches the peer.
+ */
+struct own_fault {
+	const char *name;
+	void (*set)(struct pair *p, struct ib_sge *sge);
+};
+
+#define OWN_FAULT(name, statement)					\
+static void own_##name(struct pair *p, struct ib_sge *sge)		\
+{									\
+	statement;							\
+}
+
+OWN_FAULT(key, sge[0].lkey ^= 0x100)
+OWN_FAULT(second, sge[1].lkey ^= 0x100)
+OWN_FAULT(beyond, ({ sge[1].lkey = p->side[0].mr.key;
+		     sge[1].addr = IOVA + BUF - 7; }))
+OWN_FAULT(before, ({ sge[0].lkey = p->side[0].mr.key;
+		     sge[0].addr = IOVA - 1; }))
+OWN_FAULT(pd, ({ p->side[0].mr.ib.pd = NULL;
+		 sge[1].lkey = p->side[0].mr.key;
+		 sge[1].addr = IOVA; }))
+OWN_FAULT(state, ({ p->side[0].mr.state = ARX_MR_FREE;
+		    sge[1].lkey = p->side[0].mr.key;
+		    sge[1].addr = IOVA; }))
+
+static const struct own_fault own_faults[] = {
+	{ "key", own_key },
+	{ "key of the second", own_second },
+	{ "second beyond", own_beyond },
+	{ "first before", own_before },
+	{ "foreign PD", own_pd },
+	{ "no region any more", own_state },
+};
+
+static void own_fault_name(const struct own_fault *f, char *name)
+{
+	strscpy(name, f->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(own_fault, own_faults, own_fault_name);
+
+/* What the peer has against the request, too. */
+enum own_peer { PEER_READY, PEER_NOT_READY, PEER_SHORT, PEER_RKEY, PEER_ERR, OWN_PEERS };
+
+static const enum ib_wr_opcode own_ops[] = {
+	IB_WR_SEND, IB_WR_SEND_WITH_IMM, IB_WR_RDMA_WRITE,
+	IB_WR_RDMA_WRITE_WITH_IMM, IB_WR_RDMA_READ, IB_WR_ATOMIC_FETCH_AND_ADD,
+};
+
+/* Two pieces of 4 bytes, or one of 200,000 and one of 4. */
+static void own_post(struct kunit *test, const struct own_fault *f,
+		     enum ib_wr_opcode op, enum own_peer peer, int flags)
+{
+	bool atomic = op == IB_WR_ATOMIC_FETCH_AND_ADD;
+	struct pair *p = test->priv;
+	const struct ib_send_wr *bad;
+	u32 rkey = p->side[1].mr.key ^ (peer == PEER_RKEY ? 0x100 : 0);
+	struct ib_sge sge[2] = {
+		{ .addr = (uintptr_t)p->side[0].buf,
+		  .length = atomic || peer == PEER_READY ? 4 : 200000,
+		  .lkey = p->dma->lkey },
+		{ .addr = (uintptr_t)p->side[0].buf + BUF - 8,
+		  .length = 4, .lkey = p->dma->lkey },
+	};
+	struct ib_atomic_wr a = { .remote_addr = IOVA, .rkey = rkey, .compare_add = 1 };
+	struct ib_rdma_wr r = { .remote_addr = IOVA, .rkey = rkey };
+	struct ib_send_wr *wr = atomic ? &a.wr : &r.wr;
+
+	f->set(p, sge);
+	wr->wr_id = 5;
+	wr->opcode = op;
+	wr->sg_list = sge;
+	wr->num_sge = 2;
+	wr->send_flags = flags;
+	if (f->set == own_beyond) {	/* which takes an entry of 8 bytes */
+		sge[0].length -= 4;
+		sge[1].length += 4;
+	}
+	KUNIT_ASSERT_EQ(test, 0, arx_post_send(&p->side[0].qp->ib, wr, &bad));
+	pair_settle(p);
+}
+
+static void own_case(struct kunit *test, enum ib_wr_opcode op,
+		     enum own_peer peer, bool wire, int flags)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		p->attr.dest_qp_num = p->side[!i].qp->id.nr;
+		pair_bring(test, p, i, IB_QPS_RTS);
+	}
+	p->dev.port_active = !wire;
+	p->sent = 0;
+	p->side[0].mr.ib.pd = &p->pd.ib;
+	p->side[0].mr.state = ARX_MR_VALID;
+	if (peer != PEER_NOT_READY)
+		pair_recv(p, 1, 1, 0, peer == PEER_SHORT ? 4 : BUF);
+	if (peer == PEER_ERR) {
+		pair_modify(p, 1, IB_QPS_ERR, 0);
+		pair_settle(p);
+		EXPECT_WC(test, &s->rcq, 1, IB_WC_WR_FLUSH_ERR);
+	}
+	own_post(test, test->param_value, op, peer, flags);
+	EXPECT_WC(test, &p->side[0].scq, 5, IB_WC_LOC_PROT_ERR);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_ERR);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+	KUNIT_EXPECT_EQ(test, s->qp->state,
+			peer == PEER_ERR ? IB_QPS_ERR : IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, s->qp->resp.epsn, PSN);
+	KUNIT_EXPECT_FALSE(test, s->qp->resp.in_message);
+	EXPECT_NO_WC(test, &s->rcq);
+	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, BUF));
+}
+
+static void loopback__own_fault(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	enum own_peer peer;
+	int i;
+
+	pair_connect(test, p, IB_QPT_RC);
+	for (i = 0; i < ARRAY_SIZE(own_ops); i++)
+		for (peer = 0; peer < OWN_PEERS; peer++) {
+			own_case(test, own_ops[i], peer, false, IB_SEND_SIGNALED);
+			own_case(test, own_ops[i], peer, false, 0);
+			own_case(test, own_ops[i], peer, true, IB_SEND_SIGNALED);
+		}
+}
+
+/* A key that is taken back in the middle of a message: what went before stays. */
+static void loopback__own_fault_later(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	const struct ib_send_wr *bad;
+	struct ib_sge sge[2] = {
+		{ .addr = IOVA, .length = 200000, .lkey = s->mr.key },
+		{ .addr = IOVA, .length = 100000, .lkey = s->mr.key },
+	};
+	struct ib_rdma_wr wr = {
+		.wr = {
+			.wr_id = 5, .opcode = IB_WR_RDMA_WRITE,
+			.sg_list = sge, .num_sge = 2,
+		},
+		.remote_addr = IOVA,
+		.rkey = p->side[1].mr.key,
+	};
+
+	by_wire(test);
+	p->on_send = pair_block_second;
+	KUNIT_ASSERT_EQ(test, 0, arx_post_send(&s->qp->ib, &wr.wr, &bad));
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	s->mr.state = ARX_MR_FREE;
+	p->on_send = NULL;
+	p->blocked = false;
+	pair_requester(p, 0);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	EXPECT_WC(test, &s->scq, 5, IB_WC_LOC_PROT_ERR);
+	s->mr.state = ARX_MR_VALID;
+}
+
+/* A READ of what is no memory, by a key of all memory, is a remote error. */
+static void loopback__read_no_memory(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_mr *all;
+	int wire;
+
+	pair_connect(test, p, IB_QPT_RC);
+	all = to_arx_mr(arx_get_dma_mr(&p->pd.ib, IB_ACCESS_REMOTE_READ));
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, all);
+	for (wire = 0; wire < 2; wire++) {
+		struct ib_sge sge = {
+			.addr = (uintptr_t)p->side[0].buf,
+			.length = PAGE_SIZE,
+			.lkey = p->dma->lkey,
+		};
+		struct ib_rdma_wr wr = {
+			.wr = {
+				.wr_id = wire, .opcode = IB_WR_RDMA_READ,
+				.sg_list = &sge, .num_sge = 1,
+			},
+			.remote_addr = -2 * PAGE_SIZE,
+			.rkey = all->key,
+		};
+		const struct ib_send_wr *bad;
+		int i;
+
+		for (i = 0; i < 2; i++) {
+			p->attr.dest_qp_num = p->side[!i].qp->id.nr;
+			pair_bring(test, p, i, IB_QPS_RTS);
+		}
+		p->dev.port_active = !wire;
+		arx_post_send(&p->side[0].qp->ib, &wr.wr, &bad);
+		pair_pump(p);
+		EXPECT_WC(test, &p->side[0].scq, wire, IB_WC_REM_ACCESS_ERR);
+	}
+	arx_dereg_mr(&all->ib, NULL);
+}
+
 /* A QP may be its own peer. */
 static void loopback__to_itself(struct kunit *test)
 {
@@ -3016,6 +3225,7 @@ static void loopback__datagram_source_error(struct kunit *test)
 	struct pair *p = test->priv;
 	struct side *s = &p->side[1];
 	struct arx_ah ah = {};
+	int i;
 
 	pair_connect(test, p, IB_QPT_UD);
 	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
@@ -3027,10 +3237,23 @@ static void loopback__datagram_source_error(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_LOC_PROT_ERR);
 	EXPECT_NO_WC(test, &s->rcq);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, BUF));
 
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
 	KUNIT_EXPECT_EQ(test, ud_send_to(p, 3, &ah, s->qp->id.nr, 8, 0x1234), 0);
+	EXPECT_WC(test, &p->side[0].scq, 3, IB_WC_SUCCESS);
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
+
+	/* Nor is it hidden by what the peer would drop: no receive, Q_Key. */
+	for (i = 0; i < 2; i++) {
+		p->dma->lkey ^= 0x100;
+		KUNIT_EXPECT_EQ(test, 0, ud_send_to(p, 4, &ah, s->qp->id.nr, 8,
+						    0x1234 + i));
+		p->dma->lkey ^= 0x100;
+		EXPECT_WC(test, &p->side[0].scq, 4, IB_WC_LOC_PROT_ERR);
+		KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_SQE);
+		KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	}
 	arx_av_put(ah.av);
 }
 
@@ -3120,6 +3343,9 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(loopback__mtu),
 	KUNIT_CASE(loopback__mtu_of_a_read),
 	KUNIT_CASE(loopback__source_error),
+	KUNIT_CASE_PARAM(loopback__own_fault, own_fault_gen_params),
+	KUNIT_CASE(loopback__own_fault_later),
+	KUNIT_CASE(loopback__read_no_memory),
 	KUNIT_CASE(loopback__to_itself),
 	KUNIT_CASE(loopback__datagram),
 	KUNIT_CASE(loopback__datagram_ipv4),

@@ -74,6 +74,17 @@ static int arx_loopback_datagram(struct arx_qp *peer, const struct arx_av *av,
 	return arx_responder_rx(peer, run);
 }
 
+/* The rest of @run's memory is there: a DMA region may name what is none. */
+static bool arx_loopback_readable(const struct arx_run *run)
+{
+	struct arx_iter it __uninitialized;
+
+	if (run->payload.room >= run->len)
+		return true;
+	it = run->payload;
+	return !arx_iter_skip(&it, run->len);
+}
+
 static int arx_loopback_deliver(struct arx_qp *peer, const struct arx_av *av,
 				struct arx_run *run)
 {
@@ -84,6 +95,10 @@ static int arx_loopback_deliver(struct arx_qp *peer, const struct arx_av *av,
 	run->mtu = READ_ONCE(peer->mtu);
 	switch (run->h.op) {
 	case ARX_OP_READ_RESPONSE:
+		/* The fault of this side, of which a NAK tells the reader. */
+		if (!arx_loopback_readable(run))
+			return -EFAULT;
+		fallthrough;
 	case ARX_OP_ACK:
 	case ARX_OP_ATOMIC_ACK:
 		/* Its requester may be the caller's caller: only schedule. */

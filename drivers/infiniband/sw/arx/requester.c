@@ -328,13 +328,30 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		req->unacked = 0;
 	}
 
+	/* A message begins only if all of it may be read. */
 	arx_requester_payload(qp, req->sent, swqe, &run.payload);
-	if (arx_iter_skip(&run.payload, req->offset)) {
+	if (arx_iter_skip(&run.payload, req->offset) ||
+	    !arx_iter_check(&run.payload, req->offset ? run.len : left)) {
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
 	*budget -= min(*budget, run.len);
 	return arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
+}
+
+/*
+ * True if what a READ or atomic brings may be written to the SGEs. Checked
+ * before the peer is asked: the peer's atomic cannot be undone.
+ */
+static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe)
+{
+	u32 offset = qp->req.offset;
+	struct arx_iter to __uninitialized;
+
+	arx_iter_sge(&to, arx_qp_dev(qp), qp->ib.pd, swqe->sge,
+		     swqe->wqe.num_sge, IB_ACCESS_LOCAL_WRITE);
+	return !arx_iter_skip(&to, offset) &&
+	       arx_iter_check(&to, swqe->length - offset);
 }
 
 /* READ and atomics: one request packet, answered by one or many. */
@@ -349,6 +366,10 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 
 	if (!arx_requester_rd_fits(qp, npkts))
 		return ARX_TURN_WAIT;
+	if (!arx_requester_may_place(qp, swqe)) {
+		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		return ARX_TURN_GO;
+	}
 
 	arx_requester_headers(qp, swqe, &run);
 	run.h.flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ;
@@ -394,6 +415,10 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	run.h.src_qpn = qp->ib.qp_type == IB_QPT_GSI ? 1 : qp->id.nr;
 	run.len = swqe->length;
 	arx_requester_payload(qp, qp->req.sent, swqe, &run.payload);
+	if (!arx_iter_check(&run.payload, run.len)) {
+		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		return ARX_TURN_GO;
+	}
 	*budget -= min(*budget, run.len);
 	return arx_requester_hand_over(qp, swqe, swqe->av, &run, 1, run.len);
 }

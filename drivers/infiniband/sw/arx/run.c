@@ -19,6 +19,48 @@ static bool arx_iter_sge_settle(struct arx_iter *it)
 	return it->sge.left;
 }
 
+/* The region of @sge, if its key allows the access to the whole entry. */
+static __always_inline struct arx_mr *
+arx_iter_sge_mr(const struct arx_iter *it, const struct arx_sge *sge)
+{
+	return arx_mr_find(it->sge.dev, it->sge.pd, sge->lkey, it->sge.access,
+			   sge->addr, sge->length);
+}
+
+/**
+ * arx_iter_check_sge - arx_iter_check() behind what has been found
+ * @it: iterator over a scatter/gather list
+ * @len: bytes behind @it->room; not 0
+ *
+ * Context: as there.
+ * Return: as there; false also if the list is shorter.
+ */
+bool arx_iter_check_sge(struct arx_iter *it, u32 len)
+{
+	const struct arx_sge *sge;
+	u32 have, left;
+
+	if (!arx_iter_sge_settle(it))
+		return false;
+	sge = it->sge.list;
+	if (!it->sge.mr)
+		it->sge.mr = arx_iter_sge_mr(it, sge);
+	if (!it->sge.mr)
+		return false;
+
+	have = sge->length - it->sge.off;
+	for (left = it->sge.left; have < len; have = sge->length) {
+		len -= have;
+		if (!--left)
+			return false;
+		sge++;
+		/* An empty entry needs no key. */
+		if (sge->length && !arx_iter_sge_mr(it, sge))
+			return false;
+	}
+	return true;
+}
+
 static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 {
 	const struct arx_sge *sge;
@@ -29,9 +71,7 @@ static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 
 	sge = it->sge.list;
 	if (!it->sge.mr)
-		it->sge.mr = arx_mr_find(it->sge.dev, it->sge.pd, sge->lkey,
-					 it->sge.access, sge->addr,
-					 sge->length);
+		it->sge.mr = arx_iter_sge_mr(it, sge);
 	if (!it->sge.mr)
 		return NULL;
 

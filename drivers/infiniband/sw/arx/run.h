@@ -150,6 +150,23 @@ static inline void arx_iter_skb(struct arx_iter *it,
 
 bool arx_iter_fetch(struct arx_iter *it, u32 want);
 int arx_iter_skip_bytes(struct arx_iter *it, u32 len);
+bool arx_iter_check_sge(struct arx_iter *it, u32 len);
+
+/**
+ * arx_iter_check - true if every key of the next bytes allows the access
+ * @it: iterator; does not move, keeps the first region that was looked up
+ * @len: bytes
+ *
+ * Only scatter/gather lists have keys left to check.
+ *
+ * Context: within the RCU read section the iterator was made in.
+ */
+static inline bool arx_iter_check(struct arx_iter *it, u32 len)
+{
+	if (it->kind != ARX_ITER_SGE || len <= it->room)
+		return true;
+	return arx_iter_check_sge(it, len - it->room);
+}
 
 /**
  * arx_iter_skip - move forward without touching the bytes

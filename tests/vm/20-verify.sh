@@ -13,6 +13,19 @@ verify_on() {
 	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
 }
 
+# fails NAME A B: everything that must fail, and what each completion said of it in $scratch/NAME
+fails() {
+	verify -v -f 4 -a "h$2:$driver$2" -b "h$3:$driver$3" "$1: fail=all" >"$scratch/$1.all" || (( ++failures ))
+	grep '^# outcome' "$scratch/$1.all" | sort >"$scratch/$1"
+	grep -v '^# outcome' "$scratch/$1.all"
+}
+
+# One host and two are one to an application.
+same_outcomes() {
+	(( $(wc -l <"$scratch/fails") > 60 ))
+	diff "$scratch/fails" "$scratch/fails-host"
+}
+
 # finds CASE WORDS: a fault of our own making must be found, and called by its name, or all else is worth nothing.
 finds() {
 	if verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "spoil: size=100 $1" >"$scratch/spoilt"; then
@@ -84,8 +97,9 @@ flows hosts
 verify_on 1 2 "${cases[@]}"
 flows host
 verify_on 1 1 "${cases[@]}"
-verify_on 1 2 'fails: fail=all'
-verify_on 1 1 'fails-host: fail=all'
+fails fails 1 2
+fails fails-host 1 1
+check one-host-fails-as-two 10 same_outcomes
 if full && debug_kernel; then
 	skip longest 'messages of 2 GiB take more memory than the debug kernel has'
 elif full; then

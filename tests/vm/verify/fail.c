@@ -205,6 +205,23 @@ static double deadline(struct end *e)
 	return now() + (double)e->c->limit * time_factor;
 }
 
+/* The completions of a case so far, for outcome(). */
+static char wcs[8192];
+
+/* What the completions of this side said since the last call: two ways to the peer must not differ in that. */
+void outcome(const char *name)
+{
+	printf("# outcome %s %c:%s\n", name, 'A' + side, wcs);
+	wcs[0] = 0;
+}
+
+static void note_wc(const struct ibv_wc *wc)
+{
+	size_t len = strlen(wcs);
+
+	snprintf(wcs + len, sizeof(wcs) - len, " %lld:%d", (long long)wc->wr_id, wc->status);
+}
+
 static bool next_wc(struct end *e, struct ibv_wc *wc)
 {
 	double end = deadline(e);
@@ -215,6 +232,8 @@ static bool next_wc(struct end *e, struct ibv_wc *wc)
 		if (!n)
 			sched_yield();
 	} while (!n && now() < end);
+	if (n > 0)
+		note_wc(wc);
 	return n > 0;
 }
 
@@ -677,6 +696,140 @@ static bool read_no_local_write(const struct config *c)
 	end_close(&e);
 	drop_events();
 	return !has_failed();
+}
+
+/* A request whose own memory is wrong, and what B would have had against it. */
+struct own_fault {
+	enum ibv_qp_type qp;
+	enum ibv_wr_opcode opcode;
+	enum { LKEY, SECOND_LKEY, LOCAL_BEYOND, LOCAL_PD } fault;
+	enum { NOTHING, NO_RECEIVE, SHORT_RECEIVE, BAD_RKEY, BAD_QKEY, IN_ERROR } theirs;
+	bool unsignalled;
+};
+
+static void own_fault_post(struct end *e, const struct own_fault *f, struct region *strange)
+{
+	bool atomic = f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || f->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	uint32_t half = atomic ? 4 : f->theirs == SHORT_RECEIVE ? 5000 : 40;
+	struct ibv_sge sge[2] = { piece(e, 0, half), piece(e, 8192, half) };
+	struct ibv_send_wr wr = request(e, 1, f->opcode, sge);
+
+	wr.num_sge = 2;
+	if (f->unsignalled)
+		wr.send_flags = 0;
+	if (f->theirs == BAD_QKEY)
+		wr.wr.ud.remote_qkey++;
+	if (f->theirs == BAD_RKEY && atomic)
+		wr.wr.atomic.rkey ^= 0x5a00;
+	else if (f->theirs == BAD_RKEY)
+		wr.wr.rdma.rkey ^= 0x5a00;
+	switch (f->fault) {
+	case LKEY:
+		sge[0].lkey ^= 0x5a00;
+		break;
+	case SECOND_LKEY:
+		sge[1].lkey ^= 0x5a00;
+		break;
+	case LOCAL_BEYOND:
+		sge[1].addr = (uintptr_t)e->mem.base + MEM - half + 1;
+		break;
+	case LOCAL_PD:
+		sge[1].addr = (uintptr_t)strange->base;
+		sge[1].lkey = strange->mr->lkey;
+		break;
+	}
+	post(e, wr);
+}
+
+static void own_fault(const struct config *c, const struct own_fault *f)
+{
+	bool ud = f->qp == IBV_QPT_UD;
+	struct config config = *c;
+	struct region mem = {};
+	struct ibv_pd *pd = NULL;
+	struct end e;
+
+	config.qp = f->qp;
+	config.rnr_retry = 7;	/* for ever */
+	if (!end_open(&e, &config, NULL))
+		goto close;
+	if (is(B) && f->theirs != NO_RECEIVE)
+		post_recv(&e, 101, 0, f->theirs == SHORT_RECEIVE ? 60 : MEM);
+	if (is(B) && f->theirs == IN_ERROR) {
+		to_state(&e, IBV_QPS_ERR);
+		expect_flushed(&e, 101, 101);
+	}
+	ctl_barrier();
+	if (is(A)) {
+		pd = ibv_alloc_pd(context);
+		region_make(&mem, pd, MEM, ACCESS_ALL);
+		own_fault_post(&e, f, &mem);
+		post_send(&e, 2, 0, 16);
+		expect(&e, 1, IBV_WC_LOC_PROT_ERR);
+		expect_flushed(&e, 2, 2);
+		expect_state(&e, f->qp == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE);
+	}
+	ctl_barrier();
+	if (is(B)) {
+		/* A datagram may still be on its way when its send is complete. */
+		expect_nothing(&e, ud ? 2 : 0);
+		expect_state(&e, f->theirs == IN_ERROR ? IBV_QPS_ERR : IBV_QPS_RTS);
+	}
+close:
+	end_close(&e);
+	region_clean(&mem, "a region that is not for this QP");
+	region_free(&mem);
+	if (pd)
+		check_zero(ibv_dealloc_pd(pd), "ibv_dealloc_pd");
+	drop_events();
+}
+
+static const struct own_fault own_faults[] = {
+	{ IBV_QPT_RC, IBV_WR_SEND, LKEY, NO_RECEIVE, false },
+	{ IBV_QPT_RC, IBV_WR_SEND, LKEY, SHORT_RECEIVE, false },
+	{ IBV_QPT_RC, IBV_WR_SEND, LKEY, IN_ERROR, true },
+	{ IBV_QPT_RC, IBV_WR_SEND, SECOND_LKEY, NOTHING, false },
+	{ IBV_QPT_RC, IBV_WR_SEND_WITH_IMM, LOCAL_PD, NOTHING, true },
+	{ IBV_QPT_RC, IBV_WR_RDMA_WRITE, LKEY, BAD_RKEY, false },
+	{ IBV_QPT_RC, IBV_WR_RDMA_WRITE, SECOND_LKEY, NOTHING, true },
+	{ IBV_QPT_RC, IBV_WR_RDMA_WRITE, LOCAL_BEYOND, IN_ERROR, false },
+	{ IBV_QPT_RC, IBV_WR_RDMA_WRITE, LOCAL_PD, NOTHING, false },
+	{ IBV_QPT_RC, IBV_WR_RDMA_WRITE_WITH_IMM, LKEY, NO_RECEIVE, false },
+	{ IBV_QPT_RC, IBV_WR_RDMA_WRITE_WITH_IMM, LOCAL_BEYOND, NOTHING, true },
+	{ IBV_QPT_RC, IBV_WR_RDMA_READ, LKEY, BAD_RKEY, false },
+	{ IBV_QPT_RC, IBV_WR_RDMA_READ, SECOND_LKEY, IN_ERROR, true },
+	{ IBV_QPT_RC, IBV_WR_RDMA_READ, LOCAL_PD, NOTHING, false },
+	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, SECOND_LKEY, NOTHING, false },
+	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, LOCAL_BEYOND, BAD_RKEY, true },
+	{ IBV_QPT_RC, IBV_WR_ATOMIC_CMP_AND_SWP, LOCAL_PD, IN_ERROR, false },
+	{ IBV_QPT_UC, IBV_WR_SEND, SECOND_LKEY, NO_RECEIVE, false },
+	{ IBV_QPT_UC, IBV_WR_RDMA_WRITE, LOCAL_PD, NOTHING, true },
+	{ IBV_QPT_UC, IBV_WR_RDMA_WRITE, LKEY, BAD_RKEY, false },
+	{ IBV_QPT_UD, IBV_WR_SEND, LKEY, NO_RECEIVE, false },
+	{ IBV_QPT_UD, IBV_WR_SEND, LKEY, BAD_QKEY, false },
+	{ IBV_QPT_UD, IBV_WR_SEND, SECOND_LKEY, NOTHING, true },
+	{ IBV_QPT_UD, IBV_WR_SEND_WITH_IMM, LOCAL_BEYOND, IN_ERROR, false },
+};
+
+/*
+ * What is wrong at A is found before B hears of the request: whatever B would
+ * have said, A is told of its own error, and B's memory, receives and QP are as
+ * they were.
+ */
+static bool own_faults_first(const struct config *c)
+{
+	bool ok = true, theirs;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(own_faults) && ok; i++) {
+		own_fault(c, &own_faults[i]);
+		ok = !has_failed();
+		if (!ok)
+			fprintf(stderr, "# side %c: fault %zu of own_faults[]\n", 'A' + side, i);
+		ctl_swap(&ok, &theirs, sizeof(ok));
+		ok = ok && theirs;
+	}
+	return ok;
 }
 
 /* ---- retries ---- */
@@ -1791,6 +1944,7 @@ const struct fail_case fail_cases[] = {
 	{ "send_bad_lkey", send_bad_lkey },
 	{ "write_local_beyond", write_local_beyond },
 	{ "read_no_local_write", read_no_local_write },
+	{ "own_faults_first", own_faults_first },
 	{ "rnr_exceeded", rnr_exceeded },
 	{ "rnr_wait", rnr_wait },
 	{ "retry_exceeded", retry_exceeded },

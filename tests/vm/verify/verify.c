@@ -380,6 +380,8 @@ static bool run_fail_cases(const struct spec *spec)
 		any = true;
 		tally = (struct tally){ .start = now() };
 		run_one(spec, index, fail, &tally);
+		if (verbose)
+			outcome(fail->name);
 		snprintf(name, sizeof(name), "%s/%s", spec->name, fail->name);
 		ok &= report(name, &tally);
 	}

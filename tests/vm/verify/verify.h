@@ -181,6 +181,7 @@ struct fail_case {
 	bool (*run)(const struct config *c);
 };
 
+void outcome(const char *name);
 extern const struct fail_case fail_cases[];
 extern const size_t num_fail_cases;
 

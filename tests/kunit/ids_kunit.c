@@ -92,11 +92,31 @@ static void ids__quarantine_ends(struct kunit *test)
 	}
 }
 
+/*
+ * A process cannot choose numbers that share a bucket: those that do under one
+ * seed are spread under another.
+ */
+static void ids__hash_keyed(struct kunit *test)
+{
+	const u32 buckets = 64;
+	u32 nr, n = 0, still = 0;
+
+	for (nr = 2; n < 256; nr++) {
+		if (arx_ids_hash(&nr, sizeof(nr), 1) % buckets)
+			continue;
+		n++;
+		if (!(arx_ids_hash(&nr, sizeof(nr), 2) % buckets))
+			still++;
+	}
+	KUNIT_EXPECT_LT(test, still, 32);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(ids__found_until_removed),
 	KUNIT_CASE(ids__full),
 	KUNIT_CASE(ids__quarantine),
 	KUNIT_CASE(ids__quarantine_ends),
+	KUNIT_CASE(ids__hash_keyed),
 	{}
 };
 

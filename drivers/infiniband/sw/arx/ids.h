@@ -2,7 +2,7 @@
 #ifndef ARX_IDS_H
 #define ARX_IDS_H
 
-#include <linux/hash.h>
+#include <linux/jhash.h>
 #include <linux/rhashtable.h>
 
 /* How many freed numbers rest; then the oldest may be drawn again. */
@@ -39,10 +39,14 @@ struct arx_ids {
 	u32 next;
 };
 
-/* The numbers are random, and nobody but the CSPRNG chooses them. */
+/*
+ * The numbers are random, but a process can make many objects and keep those
+ * whose numbers it likes. Without the seed, which rhashtable draws for each
+ * table, it could fill one bucket and slow down every look-up there.
+ */
 static inline u32 arx_ids_hash(const void *nr, u32 len, u32 seed)
 {
-	return hash_32(*(const u32 *)nr, 32);
+	return jhash_1word(*(const u32 *)nr, seed);
 }
 
 static inline int arx_ids_differ(struct rhashtable_compare_arg *arg,

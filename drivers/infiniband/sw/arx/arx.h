@@ -98,7 +98,7 @@ struct arx_pd {
  * @sl: service level
  * @flow_label: IPv6 flow label, 20 bits
  * @sport: UDP source port, 0xC000 and up
- * @dst: cached routes; used with bottom halves off
+ * @dst: cached routes, or empty; used with bottom halves off
  *
  * What packets need, from @saddr on, is in one cache line.
  */

@@ -66,6 +66,11 @@ static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
  * @dest_qpn: connected: the peer's, else 0
  * @gfp: how to allocate
  *
+ * An address vector made in atomic context has no cache of routes: such a cache
+ * is per-CPU memory, and the allocator has little of that for those who cannot
+ * sleep. The CM makes an AH for each of its messages in that way, and sends one
+ * MAD by it.
+ *
  * Context: may sleep if @gfp says so.
  * Return: the address vector with one reference, or -EINVAL, -ENODEV (its
  * netdev is gone), -ENOMEM.
@@ -87,7 +92,7 @@ struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
 	av = kzalloc(sizeof(*av), gfp);
 	if (!av)
 		return ERR_PTR(-ENOMEM);
-	err = dst_cache_init(&av->dst, gfp);
+	err = gfpflags_allow_blocking(gfp) ? dst_cache_init(&av->dst, gfp) : 0;
 	if (err) {
 		kfree(av);
 		return ERR_PTR(err);

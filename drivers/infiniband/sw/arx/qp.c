@@ -482,7 +482,7 @@ static int arx_qp_prepare(struct arx_qp *qp, const struct ib_qp_attr *attr,
 
 	if (mask & IB_QP_AV) {
 		change->av = arx_av_create(qp->ib.pd, &attr->ah_attr, qp->id.nr,
-					   dest, GFP_KERNEL);
+					   dest, GFP_KERNEL_ACCOUNT);
 		if (IS_ERR(change->av)) {
 			int err = PTR_ERR(change->av);
 

@@ -305,11 +305,12 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 			      int access, struct ib_udata *udata)
 {
 	struct arx_mr *mr;
-	u64 end;
+	u64 last;
 
 	if (access & ~ARX_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	if (check_add_overflow(iova, length, &end) ||
+	/* The last byte may be that of the address space. */
+	if ((length && check_add_overflow(iova, length - 1, &last)) ||
 	    overflows_type(start, unsigned long) ||
 	    overflows_type(length, size_t))
 		return ERR_PTR(-EINVAL);

@@ -39,6 +39,29 @@ static void bad_regions(struct objects *o)
 	expect(!ibv_reg_mr(o->pd, none, 4096, 0), "ibv_reg_mr of PROT_NONE");
 }
 
+/* A region may end where the address space of its users does. */
+static void last_addresses(struct objects *o)
+{
+	struct ibv_mr *mr = ibv_reg_mr_iova(o->pd, o->mem, 4096, -4096ull, 0);
+
+	expect(mr, "ibv_reg_mr_iova of the last page");
+	expect(!mr || !ibv_dereg_mr(mr), "its end");
+	expect(!ibv_reg_mr_iova(o->pd, o->mem, 4096, -4095ull, 0), "ibv_reg_mr_iova beyond the last page");
+	expect(!ibv_reg_mr_iova(o->pd, o->mem, 4096, -1ull, 0), "ibv_reg_mr_iova from the last byte on");
+}
+
+/* Programs know rdma_rxe by its numbers, and work around it. */
+static void own_name(struct objects *o)
+{
+	struct ibv_device_attr attr;
+
+	if (ibv_query_device(o->context, &attr))
+		die("ibv_query_device");
+	expect(attr.vendor_id != 0xffffff && attr.vendor_id >> 16 == 2, "vendor 0x%06x", attr.vendor_id);
+	expect(attr.vendor_part_id, "part 0");
+	expect(strcmp(attr.fw_ver, "0.0.0"), "no firmware version");
+}
+
 static void bad_cqs(struct objects *o)
 {
 	expect(!ibv_create_cq(o->context, -1, NULL, NULL, 0), "a CQ of -1");
@@ -323,6 +346,8 @@ static void misnamed_objects(struct objects *o)
 void abuse_verbs(struct objects *o)
 {
 	bad_regions(o);
+	last_addresses(o);
+	own_name(o);
 	bad_cqs(o);
 	bad_srqs(o);
 	bad_qps(o);

@@ -45,8 +45,16 @@ MODULE_LICENSE("Dual BSD/GPL");
 
 #define ARX_GID_TABLE_LEN	1024
 
-/* Nobody's OUI, as no vendor stands behind a driver for any netdev. */
-#define ARX_VENDOR_ID	0xffffff
+/*
+ * No vendor stands behind the driver, so its OUI is a locally administered one.
+ * It must not be that of rdma_rxe (0xffffff): SPDK and others work around that
+ * driver's faults.
+ */
+#define ARX_VENDOR_ID		0x024152
+#define ARX_VENDOR_PART_ID	1
+
+/* As libibverbs reads it: 32 bits, 16 and 16. Nothing else has a version. */
+#define ARX_FW_VERSION		((u64)ARX_ABI_VERSION << 32)
 
 /* One link is made at a time, so that a netdev gets one device. */
 static DEFINE_MUTEX(arx_link_mutex);
@@ -61,7 +69,9 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.sys_image_guid = ib->node_guid,
 		.max_mr_size = U64_MAX,
 		.page_size_cap = PAGE_MASK,
+		.fw_ver = ARX_FW_VERSION,
 		.vendor_id = ARX_VENDOR_ID,
+		.vendor_part_id = ARX_VENDOR_PART_ID,
 		.max_qp = ARX_MAX_OBJECTS,
 		.max_qp_wr = ARX_MAX_QP_WR,
 		.device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
@@ -204,6 +214,11 @@ static enum rdma_link_layer arx_get_link_layer(struct ib_device *ib, u32 port)
 	return IB_LINK_LAYER_ETHERNET;
 }
 
+static void arx_get_dev_fw_str(struct ib_device *ib, char *str)
+{
+	scnprintf(str, IB_FW_VERSION_NAME_MAX, "%u.0.0", ARX_ABI_VERSION);
+}
+
 static int arx_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
 	return 0;
@@ -250,6 +265,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.query_pkey = arx_query_pkey,
 	.get_port_immutable = arx_get_port_immutable,
 	.get_link_layer = arx_get_link_layer,
+	.get_dev_fw_str = arx_get_dev_fw_str,
 	.dealloc_driver = arx_dealloc_driver,
 	.alloc_hw_port_stats = arx_alloc_hw_port_stats,
 	.get_hw_stats = arx_get_hw_stats,

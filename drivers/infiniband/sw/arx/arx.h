@@ -41,7 +41,8 @@ enum {
  * @link: in the list of all devices (net.c, under its mutex, read under RCU)
  * @mrs: memory regions and windows by rkey >> 8
  * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
- * @srqs: shared receive queues by number
+ * @srqs: shared receive queues by number. Nobody looks one up, so it goes
+ *	without a wait for readers
  * @gsi: QP1, or NULL
  * @port_active: the port carries traffic; written by netdev events only
  * @doorbell_usecs: device attribute, see watch.c

@@ -376,12 +376,12 @@ static struct ib_qp *arx_cq_qp(struct arx_cq *cq, const struct arx_cqe *cqe)
 {
 	struct arx_qp *qp;
 
-	rcu_read_lock();
+	arx_section_enter();
 	if (cqe->qpn == 1)
 		qp = rcu_dereference(to_arx_dev(cq->ib.device)->gsi);
 	else
 		qp = arx_qp_find(cqe->qpn);
-	rcu_read_unlock();
+	arx_section_leave();
 
 	return qp ? &qp->ib : NULL;
 }

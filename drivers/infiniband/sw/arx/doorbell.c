@@ -6,7 +6,6 @@
 
 #include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/rcupdate.h>
 #include <rdma/uverbs_std_types.h>
 
 #include "doorbell.h"
@@ -28,8 +27,8 @@ struct arx_doorbell {
 };
 
 /*
- * Whose QP is it? A QP found by its number stays whole to the end of the RCU
- * read section, its PD outlives it, and the core frees uobjects after a grace
+ * Whose QP is it? A QP found by its number stays whole to the end of the
+ * section, its PD outlives it, and the core frees uobjects after a grace
  * period. Kernel consumers' QPs have a PD without uobject.
  */
 static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
@@ -67,11 +66,11 @@ static long arx_doorbell_ioctl(struct file *file, unsigned int cmd,
 	if (arg > ARX_QPN_MASK)
 		return -EINVAL;
 
-	rcu_read_lock();
+	arx_section_enter();
 	uctx = READ_ONCE(doorbell->uctx);
 	if (uctx)
 		err = arx_doorbell_kick(uctx, arg);
-	rcu_read_unlock();
+	arx_section_leave();
 	return err;
 }
 

@@ -232,9 +232,11 @@ struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
 	}
 
 	/* Hold what others may follow. */
+	arx_section_enter();
 	if (!part || arx_gro_ends(&h) ||
 	    !arx_gro_wanted(skb, sock_net(sk), &h))
 		NAPI_GRO_CB(skb)->flush = 1;
+	arx_section_leave();
 	return pp;
 }
 

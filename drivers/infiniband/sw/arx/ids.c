@@ -92,8 +92,9 @@ int arx_ids_add(struct arx_ids *ids, struct arx_id *id)
  * @ids: the set
  * @id: part of the object, as added
  *
- * Readers that found the object earlier may use it until a grace period ends:
- * it must not be freed, nor added again, before.
+ * Readers that found the object earlier may use it until a grace period ends, or
+ * arx_section_wait() if all of them are in sections: it must not be freed, nor
+ * added again, before.
  */
 void arx_ids_remove(struct arx_ids *ids, struct arx_id *id)
 {

@@ -5,6 +5,8 @@
 #include <linux/jhash.h>
 #include <linux/rhashtable.h>
 
+#include "section.h"
+
 /* How many freed numbers rest; then the oldest may be drawn again. */
 #define ARX_IDS_QUARANTINE	1024
 
@@ -27,7 +29,8 @@ struct arx_id {
  * @next: place of the next freed number in @resting
  *
  * Numbers come from the kernel's CSPRNG. Look-ups are lock free: an object is
- * freed only after a grace period behind arx_ids_remove(). They are many, up to
+ * freed only after a grace period or, if it is looked up in sections only,
+ * arx_section_wait() behind arx_ids_remove(). They are many, up to
  * four for a message, which is why this is a hash table: an xarray takes four
  * times as many instructions to find one of 2^24 numbers that lie far apart.
  */
@@ -74,7 +77,7 @@ void arx_ids_remove(struct arx_ids *ids, struct arx_id *id);
  * @ids: the numbers
  * @nr: any value, from the wire or from a user
  *
- * Context: RCU read side; the object is valid to its end.
+ * Context: RCU read side or in a section; the object is valid to its end.
  */
 static inline struct arx_id *arx_ids_find(struct arx_ids *ids, u32 nr)
 {

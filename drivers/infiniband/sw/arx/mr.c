@@ -366,7 +366,7 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	WRITE_ONCE(mr->access, access);
 	WRITE_ONCE(ib->pd, pd);	/* the core does so, too, later */
 	/* Nobody is at work any more by the rights that it had. */
-	synchronize_rcu_expedited();
+	arx_section_wait();
 	return NULL;
 }
 
@@ -383,7 +383,7 @@ int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 	struct arx_mr *mr = to_arx_mr(ib);
 
 	arx_ids_remove(&to_arx_dev(ib->device)->mrs, &mr->id);
-	synchronize_rcu_expedited();
+	arx_section_wait();
 	arx_mr_free(mr);
 	return 0;
 }

@@ -39,8 +39,8 @@ enum arx_mr_state {
  * @users: fast registration: peers' requests that are reading or writing right
  *	now; an invalidation waits for them
  *
- * Found under RCU and used only within that read section; deregistration
- * takes it out and waits for a grace period. Nothing on the data path holds a
+ * Found in a section and used only within that; deregistration takes it out
+ * and waits until all sections have been left. Nothing on the data path holds a
  * reference: packets in flight hold their pages instead.
  */
 struct arx_mr {
@@ -71,7 +71,7 @@ static inline bool arx_mr_is_fast(const struct arx_mr *mr)
 	return mr->ib.type == IB_MR_TYPE_MEM_REG;
 }
 
-/* RCU read side; that it was given this very key is still to be seen. */
+/* In a section; that it was given this very key is still to be seen. */
 static inline struct arx_mr *arx_mr_of(struct arx_dev *dev, u32 key)
 {
 	struct arx_id *id = arx_ids_find(&dev->mrs, key >> 8);
@@ -103,7 +103,7 @@ static inline bool arx_mr_allows(const struct arx_mr *mr,
  * @iova: first byte
  * @length: bytes; if 0, @iova may be anything (9.3.3.3.1)
  *
- * Context: RCU read side; the region is valid to its end.
+ * Context: in a section; the region is valid to its end.
  * Return: the region, or NULL.
  */
 static inline struct arx_mr *
@@ -141,9 +141,9 @@ static inline void arx_mr_put(struct arx_mr *mr)
  * the region just before must neither write there nor read. So it counts
  * itself, then looks whether all still holds; the invalidation changes the
  * state, then waits for the count: one of the two sees the other. Other regions
- * end by deregistration only, which waits for a grace period.
+ * end by deregistration only, which waits for sections to be left.
  *
- * Context: RCU read side, bottom halves off until arx_mr_put().
+ * Context: in a section, bottom halves off until arx_mr_put().
  * Return: the region, or NULL.
  */
 static inline struct arx_mr *
@@ -175,7 +175,7 @@ int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
  * @iova: the byte, in bounds
  * @len: bytes wanted, not 0 and in bounds; receives how many follow each other
  *
- * Context: RCU read side, the one of arx_mr_find().
+ * Context: in a section, the one of arx_mr_find().
  * Return: address, or NULL if there is no memory.
  */
 static inline void *arx_mr_at(const struct arx_mr *mr, u64 iova, u32 *len)

@@ -722,8 +722,8 @@ int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * @udata: unused
  *
  * Order: an ACK that waits is sent; the reset state makes every stage stop of
- * itself; out of the table, nobody new finds it; a grace period later nobody
- * who found it before is still inside; then what could start it again is ended:
+ * itself; out of the table, nobody new finds it; once all sections have been
+ * left nobody who found it before is still inside; then what could start it again is ended:
  * timers, the socket's wake-up, and last the work that these may have queued. A
  * work may queue itself or the other, for what is still owed, so they are not
  * only cancelled.
@@ -743,7 +743,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	arx_qp_withdraw(qp);
 	arx_tx_forget(qp);
-	synchronize_rcu_expedited();
+	arx_section_wait();
 	arx_completer_stop(qp);
 	arx_watch_cancel(qp);
 	disable_work_sync(&qp->move);

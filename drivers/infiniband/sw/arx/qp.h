@@ -350,7 +350,7 @@ static inline struct arx_qp *to_arx_qp(struct ib_qp *ib)
  * arx_qp_find - a QP by its number, or NULL
  * @qpn: any value, from the wire or from a user
  *
- * Context: RCU read side; the QP is valid to its end.
+ * Context: in a section; the QP is valid to its end.
  */
 static inline struct arx_qp *arx_qp_find(u32 qpn)
 {

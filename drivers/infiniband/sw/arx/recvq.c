@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Receive queues, of a QP or shared: fetch of receive WQEs, SRQ verbs. */
 
-#include <linux/rcupdate.h>
 #include <linux/uaccess.h>
 
 #include "compat.h"
@@ -241,7 +240,6 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 
 remove:
 	arx_ids_remove(&dev->srqs, &srq->id);
-	synchronize_rcu_expedited();
 cleanup:
 	arx_recvq_cleanup(&srq->q);
 	return err;
@@ -402,7 +400,6 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	struct arx_srq *srq = to_arx_srq(ib);
 
 	arx_ids_remove(&to_arx_dev(ib->device)->srqs, &srq->id);
-	synchronize_rcu_expedited();
 	arx_recvq_cleanup(&srq->q);
 	return 0;
 }

@@ -606,11 +606,11 @@ static void arx_requester_send(struct arx_qp *qp)
 			return;
 		clear_bit(ARX_REQ_RUN, &req->pending);
 		smp_mb__after_atomic();	/* the wish before what it is about */
-		rcu_read_lock();
+		arx_section_enter();
 		arx_requester_locked(qp);
 		if (!arx_watch_update(qp))
 			set_bit(ARX_REQ_RUN, &req->pending);
-		rcu_read_unlock();
+		arx_section_leave();
 		spin_unlock(&req->lock);
 		smp_mb();		/* the lock before the wish */
 	} while (test_bit(ARX_REQ_RUN, &req->pending));

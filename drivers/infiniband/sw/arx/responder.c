@@ -777,12 +777,12 @@ static void arx_responder_error(struct arx_qp *qp)
  */
 void arx_responder_run(struct arx_qp *qp)
 {
-	rcu_read_lock();
+	arx_section_enter();
 	spin_lock(&qp->resp.lock);
 	if (arx_qp_state(qp) == IB_QPS_ERR)
 		arx_responder_error(qp);
 	else if (qp->service == ARX_SERVICE_RC)
 		arx_rdatomic_reply(qp);
 	spin_unlock(&qp->resp.lock);
-	rcu_read_unlock();
+	arx_section_leave();
 }

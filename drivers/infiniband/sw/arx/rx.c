@@ -488,6 +488,7 @@ int arx_rx_encap(struct sock *sk, struct sk_buff *skb)
 	rest = arx_rx_split(&rx, skb);
 	if (IS_ERR(rest))
 		goto malformed;
+	arx_section_enter();
 	arx_rx_receive(&rx, skb);
 	while (rest) {
 		skb = rest;
@@ -495,6 +496,7 @@ int arx_rx_encap(struct sock *sk, struct sk_buff *skb)
 		arx_rx_receive(&rx, skb);
 	}
 	arx_rx_flush(&rx, NULL, NULL);
+	arx_section_leave();
 	return 0;
 
 malformed:

@@ -74,11 +74,11 @@ static void arx_tx_write_space(struct sock *sk)
 
 	/* the socket's fill, then tx_behind and tx_blocked */
 	smp_mb__after_atomic();
-	rcu_read_lock();
+	arx_section_enter();
 	qp = rcu_dereference_sk_user_data(sk);
 	if (qp && arx_tx_wakes(qp))
 		arx_qp_schedule(qp);
-	rcu_read_unlock();
+	arx_section_leave();
 }
 
 /*
@@ -141,9 +141,10 @@ int arx_tx_init(struct arx_qp *qp)
 
 /**
  * arx_tx_forget - packets on their way wake a QP no more
- * @qp: about to be destroyed, a grace period from now at the earliest
+ * @qp: about to be destroyed, after arx_section_wait()
  *
- * From that grace period on, none of them leads to @qp or into this module.
+ * From then on none of them leads to @qp, and a grace period later none leads
+ * into this module.
  *
  * Context: any.
  */
@@ -157,8 +158,8 @@ void arx_tx_forget(struct arx_qp *qp)
 
 /**
  * arx_tx_cleanup - undo arx_tx_init()
- * @qp: arx_tx_forget() was called, and a grace period has passed since then and
- *	since @qp could last send
+ * @qp: arx_tx_forget() was called, and all sections have been left since then
+ *	and since @qp could last send
  *
  * Context: may sleep.
  */
@@ -332,7 +333,7 @@ static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_batch *batch,
  *	ICRCs as avoided. Without one it was received by now: that is another's
  * @n: number of packets
  *
- * Context: RCU read side.
+ * Context: bottom halves off.
  */
 void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
 {
@@ -340,11 +341,13 @@ void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
 
 	if (!skb->sk || READ_ONCE(skb->sk->sk_write_space) != arx_tx_write_space)
 		return;
+	arx_section_enter();
 	qp = rcu_dereference_sk_user_data(skb->sk);
-	if (!qp)
-		return;
-	arx_count_add(arx_qp_dev(qp), ICRC_COMPUTED, n);
-	arx_count_add(arx_qp_dev(qp), ICRC_AVOIDED, -(u64)n);
+	if (qp) {
+		arx_count_add(arx_qp_dev(qp), ICRC_COMPUTED, n);
+		arx_count_add(arx_qp_dev(qp), ICRC_AVOIDED, -(u64)n);
+	}
+	arx_section_leave();
 }
 
 static int arx_tx_copy(struct arx_tx *tx, void *to, u32 len)

@@ -401,7 +401,7 @@ static void mr__fast_reg_refused(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
-/* An invalidation waits for those who are at work, and for no others. */
+/* An invalidation is complete without those who are at work. */
 static void mr__users(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
@@ -426,6 +426,10 @@ static void mr__users(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 0);
 	KUNIT_EXPECT_PTR_EQ(test, mr, arx_mr_get(&t->dev, &t->pd, key, 0, iova,
 						 SZ_4K));
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 1);
+	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), -EBUSY);
+	/* It gets no new users, and is not free for another memory. */
+	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key, 0, iova, 1));
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 1);
 	arx_mr_put(mr);
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 0);

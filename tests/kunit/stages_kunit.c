@@ -1035,6 +1035,57 @@ static void local__reg_and_invalidate(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
+/* A peer's request uses the region on another CPU: nobody spins for that. */
+static void local__invalidate_in_use(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_mr *mr;
+
+	pair_connect(test, p, IB_QPT_RC);
+	mr = fast_mr(test, p, 1);
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, mr), 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+
+	atomic_inc(&mr->users);
+	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 1, 2, IB_WR_LOCAL_INV,
+					    mr->ib.rkey));
+	EXPECT_NO_WC(test, &s->scq);
+	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_FREE);
+	atomic_dec(&mr->users);
+	pair_settle(p);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/* The same by the peer: its message is taken once the region is free. */
+static void local__peer_invalidates_in_use(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct arx_mr *mr;
+
+	pair_connect(test, p, IB_QPT_RC);
+	mr = fast_mr(test, p, 1);
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, mr), 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+
+	pair_recv(p, 1, 10, 0, 8);
+	atomic_inc(&mr->users);
+	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 0, 4, IB_WR_SEND_WITH_INV,
+					    mr->ib.rkey));
+	pair_settle(p);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	EXPECT_NO_WC(test, &s->rcq);
+	atomic_dec(&mr->users);
+	pair_timeout(p, 0);
+	pair_settle(p);
+	EXPECT_WC(test, &p->side[0].scq, 4, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, pair_poll(&s->rcq).ex.invalidate_rkey,
+			mr->ib.rkey);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
 static struct arx_mr *being_read;
 static int readers;
 
@@ -3284,6 +3335,8 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__ud),
 	KUNIT_CASE(requester__ud_without_av),
 	KUNIT_CASE(local__reg_and_invalidate),
+	KUNIT_CASE(local__invalidate_in_use),
+	KUNIT_CASE(local__peer_invalidates_in_use),
 	KUNIT_CASE(local__read_holds_region),
 	KUNIT_CASE(local__reg_refused),
 	KUNIT_CASE(local__once),

@@ -88,12 +88,14 @@ void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
  * @pd: protection domain of the QP
  * @key: of a fast registration region; no other can be invalidated
  *
- * Invalid already is fine. No peer's request reads or writes the region any more
- * when this returns; one that is at it on another CPU, for the length of a run
- * at most, is waited for.
+ * Invalid already is fine. When this returns 0, no peer's request reads or writes
+ * the region any more. A request that does so now, on another CPU, is not waited
+ * for: bottom halves are off here. The caller tries again later; the region gets
+ * no new users until then.
  *
- * Context: RCU read side; not between arx_mr_get() and arx_mr_put().
- * Return: 0, or -EINVAL if the key names no such region.
+ * Context: in a section.
+ * Return: 0, -EBUSY if a request uses the region, or -EINVAL if the key names no
+ * such region.
  */
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 {
@@ -104,9 +106,7 @@ int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 		return -EINVAL;
 	WRITE_ONCE(mr->state, ARX_MR_FREE);
 	smp_mb();	/* pairs with arx_mr_get() */
-	while (atomic_read_acquire(&mr->users))
-		cpu_relax();
-	return 0;
+	return atomic_read_acquire(&mr->users) ? -EBUSY : 0;
 }
 
 /**

@@ -37,7 +37,7 @@ enum arx_mr_state {
  *	kernel addresses
  * @umem: pinned user memory, or NULL
  * @users: fast registration: peers' requests that are reading or writing right
- *	now; an invalidation waits for them
+ *	now; an invalidation is complete when there are none
  *
  * Found in a section and used only within that; deregistration takes it out
  * and waits until all sections have been left. Nothing on the data path holds a
@@ -140,7 +140,7 @@ static inline void arx_mr_put(struct arx_mr *mr)
  * else, perhaps by the same region under another key, and a request that found
  * the region just before must neither write there nor read. So it counts
  * itself, then looks whether all still holds; the invalidation changes the
- * state, then waits for the count: one of the two sees the other. Other regions
+ * state, then looks at the count: one of the two sees the other. Other regions
  * end by deregistration only, which waits for sections to be left.
  *
  * Context: in a section, bottom halves off until arx_mr_put().

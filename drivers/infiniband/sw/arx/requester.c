@@ -439,6 +439,29 @@ static enum arx_turn arx_requester_packets(struct arx_qp *qp,
 	return arx_requester_rdatomic(qp, swqe, av);
 }
 
+/*
+ * Work without packets. A region that a peer's request uses right now cannot be
+ * taken back yet: the turn ends, and the next one tries again.
+ */
+static enum arx_turn arx_requester_local(struct arx_qp *qp,
+					 struct arx_swqe *swqe)
+{
+	int status = swqe->status;
+
+	if (!swqe->executed)
+		status = arx_sendwr_execute(qp, swqe);
+	if (status == -EBUSY)
+		return ARX_TURN_SPENT;
+	swqe->status = status;
+	/* Pairs with the acquire in arx_completer_retirable(). */
+	smp_store_release(&swqe->executed, true);
+	if (status != IB_WC_SUCCESS)
+		qp->req.failed = true;
+	arx_requester_next(qp);
+	arx_completer_retire(qp);
+	return ARX_TURN_GO;
+}
+
 /* One step with the WQE at hand. */
 static enum arx_turn arx_requester_step(struct arx_qp *qp, u32 *budget)
 {
@@ -460,18 +483,8 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp, u32 *budget)
 	    req->rd_sent != arx_published(&qp->comp.rd_done))
 		return ARX_TURN_WAIT;
 
-	if (swqe->local) {
-		if (!swqe->executed)
-			swqe->status = arx_sendwr_execute(qp, swqe);
-		/* Pairs with the acquire in arx_completer_retirable(). */
-		smp_store_release(&swqe->executed, true);
-		if (swqe->status != IB_WC_SUCCESS)
-			req->failed = true;
-		arx_requester_next(qp);
-		arx_completer_retire(qp);
-		return ARX_TURN_GO;
-	}
-
+	if (swqe->local)
+		return arx_requester_local(qp, swqe);
 	return arx_requester_packets(qp, swqe, budget);
 }
 

@@ -335,6 +335,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	bool last = run->h.flags & ARX_LAST;
 	enum arx_placed placed;
 	int event;
+	int err;
 
 	/* The RETH's length is the message's, 9.4.3 */
 	if (last && run->h.op == ARX_OP_WRITE && run->len != resp->left) {
@@ -364,10 +365,17 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 		return 0;
 	}
 
-	if (run->h.flags & ARX_INV &&
-	    arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex)) {
-		arx_responder_no_access(qp, run);
-		return 0;
+	if (run->h.flags & ARX_INV) {
+		err = arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex);
+		if (err == -EBUSY) {
+			/* As though it had been lost: it comes once more. */
+			resp->received -= run->len;
+			return 0;
+		}
+		if (err) {
+			arx_responder_no_access(qp, run);
+			return 0;
+		}
 	}
 
 	resp->epsn = arx_psn_add(resp->epsn, run->npkts);

@@ -272,9 +272,9 @@ void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe)
  * @swqe: checked
  *
  * Context: requester's lock held, RCU read side.
- * Return: the status to complete with.
+ * Return: enum ib_wc_status to complete with, or -EBUSY: try again later.
  */
-enum ib_wc_status arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe)
+int arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe)
 {
 	const struct arx_send_wqe *wqe = &swqe->wqe;
 	struct arx_mr *mr;
@@ -287,6 +287,8 @@ enum ib_wc_status arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe)
 		err = arx_mr_fast_reg(mr, qp->ib.pd, wqe->reg.key,
 				      wqe->reg.access);
 	}
+	if (err == -EBUSY)
+		return err;
 	return err ? IB_WC_MW_BIND_ERR : IB_WC_SUCCESS;
 }
 

@@ -5,7 +5,7 @@
 #include "qp.h"
 
 void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe);
-enum ib_wc_status arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe);
+int arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe);
 int arx_sendwr_write(struct arx_qp *qp, const struct ib_send_wr *wr,
 		     struct arx_send_wqe *wqe);
 void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe);

@@ -103,6 +103,38 @@ multicast() {
 	wait $!
 }
 
+# ---- port events ----
+
+# events_of FILE: what ibv_asyncwatch has printed of the port, in one line
+events_of() { grep -oE 'PORT_(ERR|ACTIVE)' "$1" | xargs; }
+# events_are FILE WANT: those so far, and no other half a second later
+events_are() {
+	until_true 10 eval "[[ \$(events_of $1 | wc -w) -ge $(wc -w <<<"$2") ]]" || true
+	sleep 0.5
+	[[ $(events_of "$1") == "$2" ]] || { echo "events: $(events_of "$1"), not $2"; return 1; }
+}
+# port_events NETDEV STATE SHOWN: h1's port goes down with its netdev and comes back, twice. Each change is told at once, by its own
+# event and no other. STATE is the port's while the netdev is down.
+port_events() {
+	local dump=$scratch/events-$1 want='' watch
+	stdbuf -oL ip netns exec h1 ibv_asyncwatch -d "${driver}1" >"$dump" &
+	watch=$!
+	until_true 10 grep -q async "$dump"
+	for _ in 1 2; do
+		ip -n h1 link set "$1" down
+		becomes port_is h1 "${driver}1" "$2 $3"
+		want+=${want:+ }PORT_ERR
+		events_are "$dump" "$want"
+		ip -n h1 link set "$1" up
+		becomes port_is h1 "${driver}1" "ACTIVE LINK_UP $3"
+		want+=' PORT_ACTIVE'
+		events_are "$dump" "$want"
+	done
+	kill $watch
+	# IPv6 addresses of a netdev go when it does
+	[[ $1 == eth1 ]] || ip -n h1 address replace fd00::1/64 dev "$1" nodad
+}
+
 # ---- kinds of netdevs: each makes one in host $1, with no address ----
 
 make_vlan() { ip -n "h$1" link add link eth0 name vlan0 type vlan id 5; }
@@ -169,6 +201,7 @@ kinds=(vlan macvlan bridge)
 for kind in "${kinds[@]}"; do
 	check $kind 20 kind $kind
 	check $kind-up 40 comes_up $kind
+	[[ $kind != vlan ]] || check $kind-events 40 port_events vlan0 'DOWN DISABLED' "$(netdev_shown vlan)"
 	carries $kind
 	[[ $kind != vlan ]] || check $kind-shaped 60 shaped tbf rate 100mbit burst 64kb latency 2s
 	[[ $kind != macvlan ]] || check $kind-delayed 60 shaped netem delay 5ms limit 10000
@@ -210,6 +243,14 @@ no_slave() {
 	ip -n h1 link set eth0 up
 	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'
 }
+# The last slave that is up takes the port with it.
+bond_events() {
+	ip -n h1 link set eth0 down
+	becomes port_is h1 "${driver}1" 'DOWN POLLING bond0'
+	ip -n h1 link set eth1 up
+	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'
+	port_events eth1 'DOWN POLLING' bond0
+}
 
 check bond 40 bond_state
 carries bond
@@ -217,6 +258,7 @@ brief || check bond-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
 check bond-failover 60 failover
 check bond-failed-over 40 failed_over
 check bond-no-slave 30 no_slave
+check bond-events 40 bond_events
 check bond-removed 20 removed bond
 
 # ---- one host: dummy and lo ----
@@ -380,18 +422,12 @@ check exclusive 60 gone h2 "${driver}1"
 # ---- the port follows ----
 
 updown() {
-	stdbuf -oL ip netns exec h1 ibv_asyncwatch -d "${driver}1" >"$scratch/events" &
-	until_true 10 grep -q async "$scratch/events"
 	ip -n h1 link set eth0 down
 	becomes port_is h1 "${driver}1" 'DOWN DISABLED eth0'
 	becomes port_is h2 "${driver}2" 'DOWN POLLING eth0'
 	ip -n h1 link set eth0 up
 	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
 	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
-	until_true 10 grep -q PORT_ACTIVE "$scratch/events" || { cat "$scratch/events"; return 1; }
-	sleep 0.5
-	cat "$scratch/events"
-	[[ $(grep -c PORT_ERR "$scratch/events") == 1 && $(grep -c PORT_ACTIVE "$scratch/events") == 1 ]]
 	# IPv6 addresses of a netdev go with its carrier's
 	ip -n h1 address replace fd00::1/64 dev eth0 nodad
 }
@@ -475,6 +511,7 @@ netdev_removed() {
 	becomes gone h2 "${driver}2"
 }
 check up-down 60 updown
+check events 40 port_events eth0 'DOWN DISABLED' eth0
 check mtu 60 mtus
 check addresses 60 follow_addresses
 check mac-address 60 mac

@@ -498,6 +498,7 @@ static int arx_netdev_event(struct notifier_block *nb, unsigned long event,
 	struct net_device *netdev = netdev_notifier_info_to_dev(info);
 	struct ib_device *ib;
 	struct arx_dev *dev;
+	bool changed;
 
 	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
 	if (!ib)
@@ -514,8 +515,8 @@ static int arx_netdev_event(struct notifier_block *nb, unsigned long event,
 	case NETDEV_UP:
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
-		arx_port_event(ib, netdev, arx_port_follow(dev),
-			       dev->port_active);
+		changed = arx_port_follow(dev);
+		arx_port_event(ib, netdev, changed, dev->port_active);
 		break;
 	}
 

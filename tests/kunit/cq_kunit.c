@@ -79,6 +79,12 @@ static void as_application(struct cq_test *t)
 	t->cq.ib.uobject = (void *)t;
 }
 
+/* The kernel's verbs do not serve an application's CQ. */
+static void as_kernel(struct cq_test *t)
+{
+	t->cq.ib.uobject = NULL;
+}
+
 static bool add(struct cq_test *t, u64 wr_id, u8 status, bool solicited)
 {
 	struct arx_cqe cqe = {
@@ -214,6 +220,7 @@ static void cq__at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->told, 1);
 	KUNIT_EXPECT_EQ(test, t->cq.ring.hdr->prod, 3);
 	KUNIT_EXPECT_EQ(test, slots[0].timestamp, slots[2].timestamp);
+	as_kernel(t);
 	KUNIT_ASSERT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 3);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, wc[i].wr_id, i);
@@ -419,14 +426,16 @@ static void cq__request_is_not_weakened(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
 
-	as_application(t);
 	arx_req_notify_cq(&t->cq.ib, IB_CQ_NEXT_COMP);
 	arx_req_notify_cq(&t->cq.ib, IB_CQ_SOLICITED);
+	as_application(t);
 	add(t, 1, IB_WC_SUCCESS, false);
 	KUNIT_EXPECT_EQ(test, t->told, 1);
 
+	as_kernel(t);
 	arx_req_notify_cq(&t->cq.ib, IB_CQ_SOLICITED);
 	arx_req_notify_cq(&t->cq.ib, IB_CQ_NEXT_COMP);
+	as_application(t);
 	add(t, 2, IB_WC_SUCCESS, false);
 	KUNIT_EXPECT_EQ(test, t->told, 2);
 }
@@ -464,12 +473,29 @@ static void cq__flags(struct kunit *test)
 	arx_cq_add(&t->cq, &cqe, false);
 	local_bh_enable();
 
+	as_kernel(t);
 	KUNIT_ASSERT_EQ(test, arx_poll_cq(&t->cq.ib, 1, &wc), 1);
 	KUNIT_EXPECT_EQ(test, wc.wc_flags, IB_WC_GRH | IB_WC_WITH_INVALIDATE |
 			IB_WC_WITH_SMAC);
 	KUNIT_EXPECT_EQ(test, wc.ex.invalidate_rkey, 0x12345678);
 	/* IBV_WC_GRH | IBV_WC_WITH_INV */
 	KUNIT_EXPECT_EQ(test, slots[1].wc_flags, 1 | 8);
+}
+
+/* What an application has mapped is left alone. */
+static void cq__not_by_kernel_verbs(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	u32 arm = t->cq.ring.hdr->arm;
+	struct ib_wc wc;
+
+	as_application(t);
+	add(t, 1, IB_WC_SUCCESS, false);
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, 1, &wc), -EINVAL);
+	KUNIT_EXPECT_EQ(test, t->cq.ring.hdr->cons, 0);
+	KUNIT_EXPECT_EQ(test, arx_req_notify_cq(&t->cq.ib, IB_CQ_NEXT_COMP),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, t->cq.ring.hdr->arm, arm);
 }
 
 static void cq__create_out_of_range(struct kunit *test)
@@ -507,6 +533,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq__request_is_not_weakened),
 	KUNIT_CASE(cq__missed_events),
 	KUNIT_CASE(cq__flags),
+	KUNIT_CASE(cq__not_by_kernel_verbs),
 	KUNIT_CASE(cq__create_out_of_range),
 	{}
 };

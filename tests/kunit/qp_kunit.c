@@ -469,6 +469,33 @@ static void srq_recv(struct kunit *test, struct arx_srq *srq, struct pair *p,
 	KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
 }
 
+/* What an application has mapped is left alone. */
+static void qp__not_by_kernel_verbs(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_srq *srq = make_srq(test, p, &p->pd);
+	const struct ib_recv_wr *bad = NULL;
+	struct ib_recv_wr wr = {};
+	struct arx_qp *qp;
+
+	srq->ib.uobject = (void *)p;	/* only looked at for being there */
+	KUNIT_EXPECT_EQ(test, arx_post_srq_recv(&srq->ib, &wr, &bad), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, bad, &wr);
+	KUNIT_EXPECT_EQ(test, srq->q.ring.hdr->prod, 0);
+	srq->ib.uobject = NULL;
+	p->srq = NULL;
+	arx_destroy_srq(&srq->ib, NULL);
+
+	pair_connect(test, p, IB_QPT_RC);
+	qp = p->side[0].qp;
+	qp->ib.uobject = (void *)p;
+	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_SEND, 1, 0, 0, 8), -EINVAL);
+	KUNIT_EXPECT_EQ(test, qp->sq.hdr->prod, 0);
+	KUNIT_EXPECT_EQ(test, pair_recv(p, 0, 1, 0, 8), -EINVAL);
+	KUNIT_EXPECT_EQ(test, qp->rq.ring.hdr->prod, 0);
+	qp->ib.uobject = NULL;
+}
+
 /* Of an SRQ only what the QP has taken comes back; then it says so, once. */
 static void qp__error_with_srq(struct kunit *test)
 {
@@ -927,6 +954,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__error_flushes_malformed),
 	KUNIT_CASE(qp__malformed_receive),
 	KUNIT_CASE(qp__error_with_malformed),
+	KUNIT_CASE(qp__not_by_kernel_verbs),
 	KUNIT_CASE(qp__error_with_srq),
 	KUNIT_CASE(qp__uc_with_srq),
 	KUNIT_CASE(qp__srq_of_another_pd),

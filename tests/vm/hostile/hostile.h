@@ -51,6 +51,7 @@ void print_result(const char *name);
 void expect(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void abuse_verbs(struct objects *o);
+void kernel_verbs(struct objects *o);
 void abuse_commands(struct objects *o, int seconds);
 void abuse_rings(struct objects *o, int seconds);
 void be_a_victim(struct objects *o, const char *attacker);

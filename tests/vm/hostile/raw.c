@@ -3,6 +3,7 @@
  * uverbs commands past libibverbs, by write() and by ioctl(): right in form, so
  * that they get somewhere, and random in what they hold.
  */
+#include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -110,6 +111,43 @@ static void random_ioctl(struct objects *o)
 		cmd.attrs[0] = (struct ib_uverbs_attr){ .attr_id = UVERBS_ATTR_WRITE_CMD, .len = 8, .flags = 1, .data = below(45) };
 	}
 	ioctl(o->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd);
+}
+
+/* Verbs of kernel consumers that had a write command once: none may touch a queue of ours. */
+void kernel_verbs(struct objects *o)
+{
+	const uint32_t qpn = o->qp[0]->handle, cq = o->cq->handle, srq = o->srq->handle;
+	struct {
+		const char *name;
+		uint32_t command, out;
+		uint32_t words[6];	/* behind the response's address, where there is one */
+		bool response;
+	} verbs[] = {
+		{ "POLL_CQ", IB_USER_VERBS_CMD_POLL_CQ, 256, { cq, 1 }, true },
+		{ "REQ_NOTIFY_CQ", IB_USER_VERBS_CMD_REQ_NOTIFY_CQ, 0, { cq, 0 }, false },
+		{ "POST_SEND", IB_USER_VERBS_CMD_POST_SEND, 4, { qpn, 0, 0, sizeof(struct ib_uverbs_send_wr) }, true },
+		{ "POST_RECV", IB_USER_VERBS_CMD_POST_RECV, 4, { qpn, 0, 0, sizeof(struct ib_uverbs_recv_wr) }, true },
+		{ "POST_SRQ_RECV", IB_USER_VERBS_CMD_POST_SRQ_RECV, 4, { srq, 0, 0, sizeof(struct ib_uverbs_recv_wr) }, true },
+	};
+	struct { struct ib_uverbs_cmd_hdr hdr; uint32_t words[8]; } cmd;
+	uint64_t response = (uintptr_t)answer;
+	size_t i, size;
+	ssize_t ret;
+
+	for (i = 0; i < ARRAY_SIZE(verbs); i++) {
+		memset(&cmd, 0, sizeof(cmd));
+		size = verbs[i].response ? sizeof(response) : 0;
+		memcpy(cmd.words, &response, size);
+		memcpy((char *)cmd.words + size, verbs[i].words, 16);
+		size += verbs[i].command == IB_USER_VERBS_CMD_REQ_NOTIFY_CQ ? 8 : 16;
+		cmd.hdr.command = verbs[i].command;
+		cmd.hdr.in_words = (sizeof(cmd.hdr) + size) / 4;
+		cmd.hdr.out_words = verbs[i].out / 4;
+		errno = 0;
+		ret = write(o->context->cmd_fd, &cmd, sizeof(cmd.hdr) + size);
+		expect(ret < 0, "command %s is obeyed", verbs[i].name);
+		expect(errno == EOPNOTSUPP, "command %s: %s", verbs[i].name, strerror(errno));
+	}
 }
 
 void abuse_commands(struct objects *o, int seconds)

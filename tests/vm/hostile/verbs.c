@@ -354,6 +354,7 @@ void abuse_verbs(struct objects *o)
 	bad_addresses(o);
 	bad_extensions(o);
 	misnamed_objects(o);
+	kernel_verbs(o);
 	random_modify(o);
 	random_posts(o);
 	print_result("verbs");

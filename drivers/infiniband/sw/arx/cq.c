@@ -420,7 +420,7 @@ static void arx_cq_wc(struct ib_wc *wc, const struct arx_cqe *cqe,
  * Completions of a QP that has been destroyed are dropped, as hardware does.
  *
  * Context: any but hard interrupts.
- * Return: how many.
+ * Return: how many; -EINVAL for an application's CQ, see arx_post_send().
  */
 int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
 {
@@ -428,6 +428,8 @@ int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
 	unsigned long flags;
 	int got = 0;
 
+	if (ib->uobject)
+		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, flags);
 	while (got < n && cq->cons != cq->prod) {
 		const struct arx_cqe *cqe = arx_ring_entry(&cq->ring, cq->cons);
@@ -450,7 +452,8 @@ int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
  * A request for any completion is not weakened by one for solicited ones.
  *
  * Context: any but hard interrupts.
- * Return: 1 if completions wait and @flags asks for that, else 0.
+ * Return: 1 if completions wait and @flags asks for that, else 0; -EINVAL for
+ * an application's CQ, see arx_post_send().
  */
 int arx_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {
@@ -461,6 +464,8 @@ int arx_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 	bool missed;
 	u32 arm;
 
+	if (ib->uobject)
+		return -EINVAL;
 	spin_lock_irqsave(&cq->lock, irqs);
 	arm = hdr->arm;
 	if (!solicited || arm == cq->armed || arm & ARX_CQ_ARM_SOLICITED)

@@ -785,6 +785,11 @@ static bool arx_qp_sends_full(const struct arx_qp *qp)
  * @wr: requests
  * @bad: receives the first that was not taken
  *
+ * An application's QP is refused: its ring is mapped, so a request written here
+ * would show it kernel memory (inline data, the AV's address). uverbs' old write
+ * commands end in the verbs of kernel consumers; the core's mask of commands
+ * keeps them from applications, but is a table that a driver may change.
+ *
  * Context: any; where interrupts are off the requester runs a little later.
  * Return: 0, -EINVAL, or -ENOMEM when the queue is full.
  */
@@ -795,6 +800,10 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int err = 0;
 
+	if (qp->ib.uobject) {
+		*bad = wr;
+		return -EINVAL;
+	}
 	spin_lock_irqsave(&qp->post_lock, flags);
 	for (; wr; wr = wr->next) {
 		err = arx_qp_takes_sends(qp) ? 0 : -EINVAL;
@@ -826,6 +835,8 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
  * @wr: requests
  * @bad: receives the first that was not taken
  *
+ * An application's QP is refused, see arx_post_send().
+ *
  * Context: any.
  * Return: 0, -EINVAL, or -ENOMEM when the queue is full.
  */
@@ -835,7 +846,7 @@ int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	struct arx_qp *qp = to_arx_qp(ib);
 	int err;
 
-	if (qp->srq || arx_qp_state(qp) == IB_QPS_RESET) {
+	if (qp->srq || qp->ib.uobject || arx_qp_state(qp) == IB_QPS_RESET) {
 		*bad = wr;
 		return -EINVAL;
 	}

@@ -411,10 +411,15 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
  * @bad: receives the first that was not posted
  *
  * Context: any but hard interrupts.
- * Return: as arx_recvq_post().
+ * Return: as arx_recvq_post(); -EINVAL for an application's SRQ, see
+ * arx_post_send().
  */
 int arx_post_srq_recv(struct ib_srq *ib, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad)
 {
+	if (ib->uobject) {
+		*bad = wr;
+		return -EINVAL;
+	}
 	return arx_recvq_post(&to_arx_srq(ib)->q, wr, bad);
 }

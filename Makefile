@@ -3,7 +3,7 @@
 ## make                 the module and the provider
 ## make module          for the running kernel, or KDIR=DIR: build/<kernel release>/arx.ko
 ## make provider        for the installed rdma-core: build/provider/
-## make install         both, to DESTDIR
+## make install         both and the manual page, to DESTDIR; make uninstall removes them
 ## make clean
 ##
 ## As root, in a chroot and in machines of its own (see tools/README):
@@ -44,9 +44,16 @@ provider:
 	tools/provider
 
 install: module provider
-	install -D -m 644 -t $(DESTDIR)/lib/modules/$(release_or_error)/updates build/$(release)/arx.ko
+	install -D -m 644 -t "$(DESTDIR)/lib/modules/$(release_or_error)/updates" $(BUILD)/$(release)/arx.ko
 	$(if $(DESTDIR),,depmod $(release))
-	tools/provider --install $(DESTDIR)
+	tools/provider --install "$(DESTDIR)"
+
+uninstall: updates = lib/modules/$(release_or_error)/updates
+uninstall:
+	rm -f "$(DESTDIR)/$(updates)/arx.ko"
+	cd "$(or $(DESTDIR),/)" && if [ -d $(updates) ]; then rmdir -p --ignore-fail-on-non-empty $(updates); fi
+	$(if $(DESTDIR),,depmod $(release))
+	tools/provider --uninstall "$(DESTDIR)"
 
 demo:
 	tools/build $(KERNEL) provider
@@ -81,4 +88,4 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all module module-locked provider install demo test test-full shell vm bench check help clean
+.PHONY: all module module-locked provider install uninstall demo test test-full shell vm bench check help clean

@@ -4,6 +4,7 @@
  * hostile commands DEVICE SECONDS
  * hostile rings DEVICE SECONDS
  * hostile victim DEVICE ATTACKER	QPs for packets to be aimed at; prints them, ends with its input
+ * hostile member DEVICE GROUP	a QP in a multicast group, until its input ends
  * hostile packets FROM TO COUNT	reads a victim's lines
  * hostile pages DEVICE TO FILE LEN	sends the file's first LEN bytes from where they lie
  */
@@ -186,6 +187,8 @@ int main(int argc, char **argv)
 		be_a_victim(&o, argv[3]);
 	else if (!strcmp(verb, "pages") && argc == 6)
 		send_file(&o, argv[3], argv[4], atoi(argv[5]));
+	else if (!strcmp(verb, "member") && argc == 4)
+		be_a_member(&o, argv[3]);
 	else
 		return 2;
 	/* All that is left is the kernel's to clean up. */

@@ -56,6 +56,7 @@ void abuse_commands(struct objects *o, int seconds);
 void abuse_rings(struct objects *o, int seconds);
 void be_a_victim(struct objects *o, const char *attacker);
 void send_file(struct objects *o, const char *to, const char *file, uint32_t len);
+void be_a_member(struct objects *o, const char *group);
 int send_packets(const char *from, const char *to, uint32_t count);
 
 #endif

@@ -84,6 +84,19 @@ void be_a_victim(struct objects *o, const char *attacker)
 	while (!poll(&input, 1, 1));
 }
 
+/* Not hostile, but in the way: a datagram QP in a group. */
+void be_a_member(struct objects *o, const char *group)
+{
+	union ibv_gid gid = gid_of(group);
+	char end;
+
+	if (ibv_attach_mcast(o->qp[NUM_QPS - 1], &gid, 0))
+		die("ibv_attach_mcast");
+	printf("attached\n");
+	while (read(0, &end, 1) > 0)
+		;
+}
+
 /* ---- the attacker ---- */
 
 static struct victim {

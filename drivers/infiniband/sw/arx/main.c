@@ -500,6 +500,9 @@ static int arx_netdev_event(struct notifier_block *nb, unsigned long event,
 	struct arx_dev *dev;
 	bool changed;
 
+	/* Any netdev may be a VLAN that has joined a group for a device. */
+	if (event == NETDEV_UNREGISTER)
+		arx_mcast_leave(netdev);
 	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
 	if (!ib)
 		return NOTIFY_DONE;

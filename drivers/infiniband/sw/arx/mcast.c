@@ -7,6 +7,12 @@
  * A QP is attached to a group and to no address, so the VLANs on the netdev
  * whose addresses the device has become members, too: those there are when the
  * group gets its first QP.
+ *
+ * A membership belongs to the netdev's in_device or inet6_dev and ends with it:
+ * when the netdev goes, moves to another network namespace, or gets an MTU too
+ * small for IP. What the netdev has afterwards is another in_device, whose
+ * members are other programs. So a membership holds the one that joined, and
+ * leaves that one only.
  */
 
 #include <linux/if_vlan.h>
@@ -29,9 +35,9 @@
  * @addr: its GID
  * @members: struct arx_member
  * @size: how many
- * @vlans: struct arx_vlan_join; under RTNL
+ * @joins: struct arx_join; under RTNL
  *
- * Lists but @vlans are changed under arx_dev.mcast.lock and read under RCU.
+ * Lists but @joins are changed under arx_dev.mcast.lock and read under RCU.
  */
 struct arx_group {
 	struct arx_dev *dev;
@@ -40,18 +46,29 @@ struct arx_group {
 	struct in6_addr addr;
 	struct list_head members;
 	u32 size;
-	struct list_head vlans;
+	struct list_head joins;
 };
 
 /**
- * struct arx_vlan_join - a VLAN that is a member of a group
- * @link: in the group
- * @ifindex: of the VLAN, which may have gone, and its membership with it
+ * struct arx_join - membership of a netdev in a group
+ * @link: in arx_joins
+ * @group_link: in arx_group.joins
+ * @addr: the group's GID
+ * @in_dev: held; the member, if the group is of IPv4
+ * @idev: held; the member, if the group is of IPv6
+ *
+ * The member holds its netdev, which therefore waits for arx_mcast_leave().
  */
-struct arx_vlan_join {
+struct arx_join {
 	struct list_head link;
-	int ifindex;
+	struct list_head group_link;
+	struct in6_addr addr;
+	struct in_device *in_dev;
+	struct inet6_dev *idev;
 };
+
+/* All memberships there are; under RTNL. */
+static LIST_HEAD(arx_joins);
 
 /**
  * struct arx_member - a QP in a group
@@ -76,83 +93,133 @@ void arx_mcast_init(struct arx_dev *dev)
 	dev->mcast.size = 0;
 }
 
-static int arx_mcast_join_ip(struct net_device *netdev, __be32 addr, bool join)
+static int arx_join_ipv4(struct arx_join *join, struct net_device *netdev)
 {
-	struct in_device *in_dev = __in_dev_get_rtnl(netdev);
-
-	if (!in_dev)
+	join->in_dev = in_dev_get(netdev);
+	if (!join->in_dev)
 		return -ENODEV;
-	if (join)
-		ip_mc_inc_group(in_dev, addr);
-	else
-		ip_mc_dec_group(in_dev, addr);
+	ip_mc_inc_group(join->in_dev, join->addr.s6_addr32[3]);
 	return 0;
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static int arx_mcast_join_ipv6(struct net_device *netdev,
-			       const struct in6_addr *addr, bool join)
+static int arx_join_ipv6(struct arx_join *join, struct net_device *netdev)
 {
-	return join ? ipv6_dev_mc_inc(netdev, addr) :
-		      ipv6_dev_mc_dec(netdev, addr);
+	int err;
+
+	join->idev = in6_dev_get(netdev);
+	if (!join->idev)
+		return -ENODEV;
+	err = ipv6_dev_mc_inc(netdev, &join->addr);
+	if (err)
+		in6_dev_put(join->idev);
+	return err;
+}
+
+static void arx_leave_ipv6(struct arx_join *join)
+{
+	struct net_device *netdev = join->idev->dev;
+
+	if (__in6_dev_get(netdev) == join->idev)
+		ipv6_dev_mc_dec(netdev, &join->addr);
+	in6_dev_put(join->idev);
+}
+
+static struct net_device *arx_join_netdev(const struct arx_join *join)
+{
+	return join->in_dev ? join->in_dev->dev : join->idev->dev;
 }
 #else
-static int arx_mcast_join_ipv6(struct net_device *netdev,
-			       const struct in6_addr *addr, bool join)
+static int arx_join_ipv6(struct arx_join *join, struct net_device *netdev)
 {
 	return -EAFNOSUPPORT;
 }
-#endif
 
-/* Have a netdev and its network send the group here, or no longer. */
-static int arx_mcast_join(struct net_device *netdev,
-			  const struct in6_addr *addr, bool join)
+static void arx_leave_ipv6(struct arx_join *join)
 {
-	if (ipv6_addr_v4mapped(addr))
-		return arx_mcast_join_ip(netdev, addr->s6_addr32[3], join);
-	return arx_mcast_join_ipv6(netdev, addr, join);
 }
 
-/* A VLAN that cannot join has no addresses: nobody misses it. */
-static int arx_mcast_join_vlan(struct net_device *upper,
-			       struct netdev_nested_priv *priv)
+static struct net_device *arx_join_netdev(const struct arx_join *join)
 {
-	struct arx_group *group = priv->data;
-	struct arx_vlan_join *join;
+	return join->in_dev->dev;
+}
+#endif
 
-	if (!is_vlan_dev(upper) ||
-	    !net_eq(dev_net(upper), dev_net(group->dev->netdev)))
-		return 0;
-	join = kzalloc(sizeof(*join), GFP_KERNEL_ACCOUNT);
+/* IP does all of it, the netdev's filter included. */
+static int arx_join(struct arx_group *group, struct net_device *netdev)
+{
+	struct arx_join *join = kzalloc(sizeof(*join), GFP_KERNEL_ACCOUNT);
+	int err;
+
 	if (!join)
 		return -ENOMEM;
-	if (arx_mcast_join(upper, &group->addr, true)) {
+	join->addr = group->addr;
+	if (ipv6_addr_v4mapped(&join->addr))
+		err = arx_join_ipv4(join, netdev);
+	else
+		err = arx_join_ipv6(join, netdev);
+	if (err) {
 		kfree(join);
-		return 0;
+		return err;
 	}
-	join->ifindex = upper->ifindex;
-	list_add(&join->link, &group->vlans);
+	list_add(&join->link, &arx_joins);
+	list_add(&join->group_link, &group->joins);
 	return 0;
 }
 
-/*
- * IP does all of it, the netdev's filter included. A netdev that loses its
- * addresses meanwhile leaves by itself, so an error on leaving means nothing.
- */
-static void arx_group_leave(struct arx_group *group)
+/* An in_device that has ended has no members: leaving it does nothing. */
+static void arx_leave(struct arx_join *join)
 {
-	struct net_device *netdev = group->dev->netdev;
-	struct arx_vlan_join *join, *next;
-	struct net_device *vlan;
+	if (join->in_dev) {
+		ip_mc_dec_group(join->in_dev, join->addr.s6_addr32[3]);
+		in_dev_put(join->in_dev);
+	} else {
+		arx_leave_ipv6(join);
+	}
+	list_del(&join->link);
+	list_del(&join->group_link);
+	kfree(join);
+}
+
+/**
+ * arx_mcast_leave - a netdev leaves its network namespace, or goes
+ * @netdev: any netdev
+ *
+ * Its memberships have ended or end with this; what is attached to the groups
+ * stays so.
+ *
+ * Context: RTNL is held.
+ */
+void arx_mcast_leave(const struct net_device *netdev)
+{
+	struct arx_join *join, *next;
 
 	ASSERT_RTNL();
-	arx_mcast_join(netdev, &group->addr, false);
-	list_for_each_entry_safe(join, next, &group->vlans, link) {
-		vlan = __dev_get_by_index(dev_net(netdev), join->ifindex);
-		if (vlan)
-			arx_mcast_join(vlan, &group->addr, false);
-		kfree(join);
-	}
+	list_for_each_entry_safe(join, next, &arx_joins, link)
+		if (arx_join_netdev(join) == netdev)
+			arx_leave(join);
+}
+
+/* A VLAN that cannot join has no addresses: nobody misses it. */
+static int arx_group_join_vlan(struct net_device *upper,
+			       struct netdev_nested_priv *priv)
+{
+	struct arx_group *group = priv->data;
+	int err = 0;
+
+	if (is_vlan_dev(upper) &&
+	    net_eq(dev_net(upper), dev_net(group->dev->netdev)))
+		err = arx_join(group, upper);
+	return err == -ENOMEM ? err : 0;
+}
+
+static void arx_group_leave(struct arx_group *group)
+{
+	struct arx_join *join, *next;
+
+	ASSERT_RTNL();
+	list_for_each_entry_safe(join, next, &group->joins, group_link)
+		arx_leave(join);
 }
 
 static int arx_group_join(struct arx_group *group)
@@ -162,10 +229,10 @@ static int arx_group_join(struct arx_group *group)
 	int err;
 
 	ASSERT_RTNL();
-	err = arx_mcast_join(netdev, &group->addr, true);
+	err = arx_join(group, netdev);
 	if (err)
 		return err;
-	err = netdev_walk_all_upper_dev_rcu(netdev, arx_mcast_join_vlan, &priv);
+	err = netdev_walk_all_upper_dev_rcu(netdev, arx_group_join_vlan, &priv);
 	if (err)
 		arx_group_leave(group);
 	return err;
@@ -199,7 +266,7 @@ static struct arx_group *arx_group_create(struct arx_dev *dev,
 	group->dev = dev;
 	group->addr = *addr;
 	INIT_LIST_HEAD(&group->members);
-	INIT_LIST_HEAD(&group->vlans);
+	INIT_LIST_HEAD(&group->joins);
 
 	rtnl_lock();
 	err = arx_group_join(group);

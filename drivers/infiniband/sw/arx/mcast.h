@@ -6,6 +6,7 @@
 #include "run.h"
 
 void arx_mcast_init(struct arx_dev *dev);
+void arx_mcast_leave(const struct net_device *netdev);
 void arx_mcast_deliver(struct arx_dev *dev, const struct in6_addr *group,
 		       const struct arx_run *run);
 

@@ -5,7 +5,7 @@
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"
-modprobe -a "${driver/rxe/rdma_rxe}" 8021q bonding bridge macvlan dummy 2>/dev/null
+modprobe -a "${driver/rxe/rdma_rxe}" 8021q bonding bridge macvlan dummy tun 2>/dev/null
 
 on() { local host=$1; shift; ip netns exec "$host" "$@"; }
 # Two hosts whose eth0 and eth1 have no address and no RDMA device
@@ -403,6 +403,63 @@ moved_back() {
 	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
 	traffic_works
 }
+# join HOST NETDEV GROUP: a program that is a member until it is killed; its number is $joined
+join() {
+	ip netns exec "$1" python3 -c '
+import socket, struct, sys, time
+index, group = socket.if_nametoindex(sys.argv[1]), sys.argv[2]
+v6 = ":" in group
+s = socket.socket(socket.AF_INET6 if v6 else socket.AF_INET, socket.SOCK_DGRAM)
+if v6:
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.inet_pton(socket.AF_INET6, group) + struct.pack("@i", index))
+else:
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + bytes(4) + struct.pack("@i", index))
+time.sleep(60)' "$2" "$3" {hold}>&- &	# not to keep the QP's program
+	joined=$!
+	until_true 20 member "$@"
+}
+member() { ip -n "$1" maddress show dev "$2" | finds "$3"; }
+# While a QP is in a group its netdev moves; a VLAN of it stays. Where the netdev is now, programs join the same group: on it, and on a
+# netdev that bears the VLAN's number there. The QP's end takes no membership but its own. (mckey would have rdma_cm join, too.)
+others_groups() {
+	local index group netdev qp pids joined hold
+	ip -n h1 link add link eth0 name vlan9 type vlan id 9
+	ip -n h1 address add 203.0.113.1/24 dev vlan9
+	ip -n h1 link set vlan9 up
+	index=$(on h1 cat /sys/class/net/vlan9/ifindex)
+	mkfifo "$scratch/hold"
+	for group in 239.1.2.4 $(brief || echo ff0e::124); do
+		ip netns exec h1 hostile member "${driver}1" $group <"$scratch/hold" >"$scratch/member-$group" &
+		qp=$!
+		exec {hold}>"$scratch/hold"
+		until_true 20 grep -q attached "$scratch/member-$group"
+		member h1 eth0 $group
+		member h1 vlan9 $group
+		ip -n h1 link set eth0 netns h3
+		ip -n h3 link add dummy9 index "$index" type dummy
+		ip -n h3 link set dummy9 up
+		ip -n h3 link set eth0 up
+		pids=()
+		for netdev in eth0 dummy9; do
+			join h3 $netdev $group
+			pids+=($joined)
+		done
+		exec {hold}>&-
+		wait $qp
+		for netdev in eth0 dummy9; do
+			member h3 $netdev $group || { echo "$group: the program's membership on $netdev is lost"; return 1; }
+		done
+		not member h1 vlan9 $group || { echo "vlan9 is still in $group"; return 1; }
+		kill "${pids[@]}"
+		ip -n h3 link del dummy9
+		ip -n h3 link set eth0 netns h1
+		addresses 1 eth0
+		becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
+		becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
+	done
+	ip -n h1 link del vlan9
+	traffic_works
+}
 # A namespace that ends takes its netdevs, and their devices, with it.
 namespace_ends() {
 	ip -n h1 link add dummy0 type dummy
@@ -416,6 +473,7 @@ links_are_gone() { ! ls /sys/class/infiniband | finds "$1" && gone h1 "$1"; }
 hosts --mtu 9000
 check netns-moved 60 moved
 check netns-moved-back 60 moved_back
+check netns-others-groups 60 others_groups
 check netns-ends 30 namespace_ends
 check exclusive 60 gone h2 "${driver}1"
 
@@ -518,6 +576,31 @@ check mac-address 60 mac
 check renamed 60 renamed
 [[ $driver != arx ]] || check one-piece 40 one_piece
 check netdev-removed 30 netdev_removed
+
+# ---- its speed ----
+
+# rate: of a tap, which has whatever speed it is told to have
+rate() { on h1 cat "/sys/class/infiniband/${driver}t/ports/1/rate"; }
+rate_is() { [[ $(rate) == "$1" ]] || { echo "rate $(rate), not $1"; return 1; }; }
+speeds() {
+	local mbps rate
+	on h1 ip tuntap add tap0 mode tap
+	link 1 tap0 "${driver}t"
+	while read -r mbps rate; do
+		on h1 ethtool -s tap0 speed $mbps duplex full
+		becomes rate_is "$rate" || { echo "at $mbps"; return 1; }
+	done <<-END
+		1000 2.5 Gb/sec (1X SDR)
+		2500 2.5 Gb/sec (1X SDR)
+		5000 5 Gb/sec (1X DDR)
+		20000 20 Gb/sec (4X DDR)
+		56000 56 Gb/sec (4X FDR)
+		800000 800 Gb/sec (4X XDR)
+	END
+	on h1 ip link del tap0
+	becomes gone h1 "${driver}t"
+}
+check speeds 60 speeds
 
 # ---- a namespace for all ----
 

@@ -45,6 +45,9 @@ enum {
  *	without a wait for readers
  * @gsi: QP1, or NULL
  * @port_active: the port carries traffic; written by netdev events only
+ * @port_mbps: the netdev's speed when it was asked last, 0 if it did not know;
+ *	written under RTNL
+ * @port_asked: when that was, in jiffies
  * @doorbell_usecs: device attribute, see watch.c
  * @stats: per-CPU counters
  * @gids: the core is to look at the netdev's addresses again, and to forget
@@ -62,6 +65,8 @@ struct arx_dev {
 	struct arx_ids srqs;
 	struct arx_qp __rcu *gsi;
 	bool port_active;
+	u32 port_mbps;
+	unsigned long port_asked;
 	u32 doorbell_usecs;
 	struct arx_stats __percpu *stats;
 	struct {

@@ -126,7 +126,42 @@ u32 arx_dev_mtu(const struct arx_dev *dev)
 	return ib_mtu_enum_to_int(max(mtu, IB_MTU_256));
 }
 
-/* What "rdma link" and applications see as rate: the next one below. */
+/*
+ * The netdev's speed, which only RTNL's holder may ask for. A query asks again
+ * if the answer is a second old and RTNL is free: it neither waits for RTNL nor
+ * keeps others from it, however often a program queries. A card whose link comes
+ * up has another speed at once, since arx_port_follow() asks, too.
+ *
+ * ib_get_eth_speed() takes RTNL each time, warns in the log of each netdev that
+ * does not know its speed, and calls 2.5 Gbit/s 10.
+ */
+static void arx_port_ask_speed(struct arx_dev *dev)
+{
+	struct ethtool_link_ksettings link = {};
+
+	ASSERT_RTNL();
+	if (dev->netdev->reg_state != NETREG_REGISTERED ||
+	    __ethtool_get_link_ksettings(dev->netdev, &link) ||
+	    link.base.speed == (u32)SPEED_UNKNOWN)
+		link.base.speed = 0;
+	WRITE_ONCE(dev->port_mbps, link.base.speed);
+	WRITE_ONCE(dev->port_asked, jiffies);
+}
+
+static u32 arx_port_speed(struct arx_dev *dev)
+{
+	if (time_after(jiffies, READ_ONCE(dev->port_asked) + HZ) &&
+	    rtnl_trylock()) {
+		arx_port_ask_speed(dev);
+		rtnl_unlock();
+	}
+	return READ_ONCE(dev->port_mbps);
+}
+
+/*
+ * What "rdma link" and applications see as rate: the next one below. The lowest
+ * that there is, 2.5 Gbit/s, also stands for less.
+ */
 static void arx_port_rate(struct arx_dev *dev, struct ib_port_attr *attr)
 {
 	static const struct {
@@ -134,27 +169,24 @@ static void arx_port_rate(struct arx_dev *dev, struct ib_port_attr *attr)
 		u16 speed;
 		u8 width;
 	} rates[] = {
-		{ 800000, IB_SPEED_XDR,   IB_WIDTH_4X },
-		{ 400000, IB_SPEED_NDR,   IB_WIDTH_4X },
-		{ 200000, IB_SPEED_HDR,   IB_WIDTH_4X },
-		{ 100000, IB_SPEED_EDR,   IB_WIDTH_4X },
-		{  50000, IB_SPEED_HDR,   IB_WIDTH_1X },
-		{  40000, IB_SPEED_FDR10, IB_WIDTH_4X },
-		{  25000, IB_SPEED_EDR,   IB_WIDTH_1X },
-		{  10000, IB_SPEED_FDR10, IB_WIDTH_1X },
-		{      0, IB_SPEED_SDR,   IB_WIDTH_1X },
+		{ 1600000, IB_SPEED_XDR,   IB_WIDTH_8X },
+		{  800000, IB_SPEED_XDR,   IB_WIDTH_4X },
+		{  400000, IB_SPEED_NDR,   IB_WIDTH_4X },
+		{  200000, IB_SPEED_HDR,   IB_WIDTH_4X },
+		{  100000, IB_SPEED_EDR,   IB_WIDTH_4X },
+		{   56000, IB_SPEED_FDR,   IB_WIDTH_4X },
+		{   50000, IB_SPEED_HDR,   IB_WIDTH_1X },
+		{   40000, IB_SPEED_FDR10, IB_WIDTH_4X },
+		{   25000, IB_SPEED_EDR,   IB_WIDTH_1X },
+		{   20000, IB_SPEED_DDR,   IB_WIDTH_4X },
+		{   10000, IB_SPEED_FDR10, IB_WIDTH_1X },
+		{    5000, IB_SPEED_DDR,   IB_WIDTH_1X },
+		{       0, IB_SPEED_SDR,   IB_WIDTH_1X },
 	};
-	struct ethtool_link_ksettings link = {};
+	u32 mbps = arx_port_speed(dev);
 	int i = 0;
 
-	rtnl_lock();
-	if (dev->netdev->reg_state != NETREG_REGISTERED ||
-	    __ethtool_get_link_ksettings(dev->netdev, &link) ||
-	    link.base.speed == (u32)SPEED_UNKNOWN)
-		link.base.speed = 0;
-	rtnl_unlock();
-
-	while (link.base.speed < rates[i].mbps)
+	while (mbps < rates[i].mbps)
 		i++;
 	attr->active_speed = rates[i].speed;
 	attr->active_width = rates[i].width;
@@ -319,6 +351,7 @@ static bool arx_port_follow(struct arx_dev *dev)
 
 	ASSERT_RTNL();
 	WRITE_ONCE(dev->port_active, active);
+	arx_port_ask_speed(dev);
 	return changed;
 }
 

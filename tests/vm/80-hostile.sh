@@ -1,7 +1,8 @@
 #!/bin/bash
-# Bad input: verbs with arguments out of range, uverbs commands of random bytes, rings that their owner overwrites, packets that are
-# random or malformed. Meanwhile other QPs' traffic is verified: it must not notice. And a receiver that would write to the pages of
-# packets, which are those of a file.
+# Bad input: verbs with arguments out of range, uverbs commands of random bytes, rings that their owner overwrites, threads that call
+# random verbs on the same objects, packets that are random or malformed. Meanwhile other QPs' traffic is verified: it must not
+# notice. And a receiver that would write to the pages of packets, which are those of a file. What is random differs from run to
+# run; ARX_SEED=N repeats the run that printed it.
 # kernels: 6.12 newest uml
 # timeout: 700
 
@@ -127,6 +128,8 @@ rings_were_read() {
 	return 1
 }
 check rings-were-read 60 rings_were_read
+check threads $((60 + seconds * 4)) h1 hostile threads "$dev1" $seconds
+unharmed threads-rude h1 hostile threads "$dev1" $seconds rude
 unharmed packets-v4 aimed v4 $ip2 $ip1
 unharmed packets-v6 aimed v6 $ip62 $ip61
 check joining 60 joining

@@ -3,6 +3,7 @@
  * hostile verbs DEVICE
  * hostile commands DEVICE SECONDS
  * hostile rings DEVICE SECONDS
+ * hostile threads DEVICE SECONDS [rude]
  * hostile victim DEVICE ATTACKER	QPs for packets to be aimed at; prints them, ends with its input
  * hostile member DEVICE GROUP	a QP in a multicast group, until its input ends
  * hostile packets FROM TO COUNT	reads a victim's lines
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <time.h>
 #include "hostile.h"
 
@@ -25,15 +27,32 @@ void die(const char *what)
 	exit(1);
 }
 
-/* A stream that every run repeats: ARX_SEED= names another. */
+/* Each thread has a stream of its own. */
+static _Thread_local uint64_t state;
+
+void random_seed(uint64_t seed)
+{
+	state = seed;
+}
+
+/* Another one in each run, unless ARX_SEED names it. */
+static void choose_seed(void)
+{
+	const char *wanted = getenv("ARX_SEED");
+	uint64_t seed = 0;
+
+	if (wanted)
+		seed = strtoull(wanted, NULL, 0);
+	else if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
+		die("getrandom");
+	fprintf(stderr, "# ARX_SEED=%#llx\n", (unsigned long long)seed);
+	random_seed(seed);
+}
+
 uint64_t random64(void)
 {
-	static uint64_t state;
-	const char *seed = getenv("ARX_SEED");
 	uint64_t x;
 
-	if (!state)
-		state = seed ? strtoull(seed, NULL, 0) : 1;
 	x = state += 0x9e3779b97f4a7c15;
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -76,6 +95,11 @@ void print_result(const char *name)
 		printf("not ok %s: %d things went wrong\n", name, bad);
 	else
 		printf("ok %s\n", name);
+}
+
+int verdict(void)
+{
+	return !!bad;
 }
 
 static void find_gid(struct objects *o, bool v6)
@@ -172,6 +196,7 @@ int main(int argc, char **argv)
 	struct objects o;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	choose_seed();
 	if (!strcmp(verb, "packets") && argc == 5)
 		return send_packets(argv[2], argv[3], atoi(argv[4]));
 	if (!*verb)
@@ -183,6 +208,8 @@ int main(int argc, char **argv)
 		abuse_commands(&o, atoi(argv[3]));
 	else if (!strcmp(verb, "rings") && argc == 4)
 		abuse_rings(&o, atoi(argv[3]));
+	else if (!strcmp(verb, "threads") && argc >= 4)
+		abuse_by_threads(&o, atoi(argv[3]), argc > 4);
 	else if (!strcmp(verb, "victim") && argc == 4)
 		be_a_victim(&o, argv[3]);
 	else if (!strcmp(verb, "pages") && argc == 6)
@@ -192,5 +219,5 @@ int main(int argc, char **argv)
 	else
 		return 2;
 	/* All that is left is the kernel's to clean up. */
-	return !!bad;
+	return verdict();
 }

@@ -7,6 +7,7 @@
  *	verbs.c		verbs with arguments out of range
  *	raw.c		uverbs commands of random bytes, past libibverbs
  *	rings.c		the process's own rings overwritten
+ *	threads.c	threads that call random verbs on the same objects
  *	packets.c	UDP packets for port 4791, random and malformed
  *	pages.c		a file that may only be read, sent to whom would write to it
  */
@@ -39,6 +40,7 @@ struct objects {
 };
 
 uint64_t random64(void);
+void random_seed(uint64_t seed);
 static inline uint32_t below(uint32_t n) { return random64() % n; }
 void random_bytes(void *to, size_t len);
 double now(void);
@@ -48,11 +50,14 @@ void die(const char *what);
 void make_objects(struct objects *o, const char *device, bool v6);
 void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid);
 void print_result(const char *name);
+int verdict(void);	/* for exit() */
 void expect(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void abuse_verbs(struct objects *o);
 void kernel_verbs(struct objects *o);
 void abuse_commands(struct objects *o, int seconds);
+void random_command(struct objects *o);
+void abuse_by_threads(struct objects *o, int seconds, bool rudely);
 void abuse_rings(struct objects *o, int seconds);
 void be_a_victim(struct objects *o, const char *attacker);
 void send_file(struct objects *o, const char *to, const char *file, uint32_t len);

@@ -150,6 +150,14 @@ void kernel_verbs(struct objects *o)
 	}
 }
 
+void random_command(struct objects *o)
+{
+	if (below(2))
+		random_write(o);
+	else
+		random_ioctl(o);
+}
+
 void abuse_commands(struct objects *o, int seconds)
 {
 	double end = now() + seconds;
@@ -159,7 +167,7 @@ void abuse_commands(struct objects *o, int seconds)
 	/* What a command takes away from us may be what we stand on: never look back. */
 	while (now() < end)
 		for (i = 0; i < 100; i++, count++)
-			below(2) ? random_write(o) : random_ioctl(o);
+			random_command(o);
 	printf("# %lu commands\n", count);
 	print_result("commands");
 	_exit(0);

@@ -4,6 +4,7 @@
  * hostile commands DEVICE SECONDS
  * hostile rings DEVICE SECONDS
  * hostile threads DEVICE SECONDS [rude]
+ * hostile faults DEVICE
  * hostile victim DEVICE ATTACKER	QPs for packets to be aimed at; prints them, ends with its input
  * hostile member DEVICE GROUP	a QP in a multicast group, until its input ends
  * hostile packets FROM TO COUNT	reads a victim's lines
@@ -210,6 +211,8 @@ int main(int argc, char **argv)
 		abuse_rings(&o, atoi(argv[3]));
 	else if (!strcmp(verb, "threads") && argc >= 4)
 		abuse_by_threads(&o, atoi(argv[3]), argc > 4);
+	else if (!strcmp(verb, "faults"))
+		inject_faults(&o);
 	else if (!strcmp(verb, "victim") && argc == 4)
 		be_a_victim(&o, argv[3]);
 	else if (!strcmp(verb, "pages") && argc == 6)

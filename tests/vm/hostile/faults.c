@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Every verb, with each allocation and each copy from or to user space in it
+ * failing in turn: /proc/thread-self/fail-nth has the kernel fail the n-th of
+ * them. A verb succeeds all the same, or refuses with ENOMEM, EFAULT or ENOBUFS
+ * (no memory for a route) and has changed nothing: the next call succeeds. What
+ * leaks, the script finds.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "hostile.h"
+
+#define LONG_REGION	(8 << 20)
+#define MOST_FAULTS	3000	/* no verb has so many */
+
+static struct objects *o;
+static int fail_nth;
+static uint8_t *long_buffer;
+
+/* The objects that verbs make and end. */
+static struct ibv_pd *pd, *other_pd;
+static struct ibv_comp_channel *channel;
+static struct ibv_cq *cq;
+static struct ibv_srq *srq;
+static struct ibv_mr *mr;
+static struct ibv_ah *ah;
+static struct ibv_qp *qp;
+
+/* ---- the fault ---- */
+
+static void arm(int nth)
+{
+	char number[16];
+	int len = snprintf(number, sizeof(number), "%d", nth);
+
+	if (pwrite(fail_nth, number, len, 0) != len)
+		die("fail-nth");
+}
+
+/* True if something failed. The fault may be left for what reads about it. */
+static bool disarm(void)
+{
+	char number[16] = "";
+	bool left = pread(fail_nth, number, sizeof(number) - 1, 0) <= 0;
+
+	while (pwrite(fail_nth, "0", 1, 0) != 1)
+		;
+	return !left && !atoi(number);
+}
+
+static bool clear_error(int err)
+{
+	return err == ENOMEM || err == EFAULT || err == ENOBUFS;
+}
+
+/*
+ * @before makes what @verb needs, @undo takes back what it did; both may be
+ * NULL, and succeed. Without @undo a verb that failed is called once more. Of
+ * an object that is gone that may be ENOENT: when uverbs cannot write the
+ * response of a destruction, it says EFAULT and has destroyed.
+ */
+static void fail_each(const char *name, int (*before)(void), int (*verb)(void), int (*undo)(void))
+{
+	int nth, err, again, refused = 0;
+	bool fired = true;
+
+	for (nth = 1; fired && nth < MOST_FAULTS; nth++) {
+		if (before)
+			expect(!before(), "%s: nothing to call it on at fault %d", name, nth);
+		arm(nth);
+		err = verb();
+		fired = disarm();
+		refused += !!err;
+		if (err && !fired)
+			expect(false, "%s: %s without a fault", name, strerror(err));
+		else if (err && !clear_error(err))
+			expect(false, "%s: %s at fault %d", name, strerror(err), nth);
+		if (!err && undo) {
+			again = undo();
+			expect(!again, "%s: its undoing after fault %d: %s", name, nth, strerror(again));
+		}
+		if (err && !undo) {
+			again = verb();
+			expect(!again || (again == ENOENT && err == EFAULT && before), "%s: refused (%s) at fault %d, then %s", name, strerror(err), nth,
+			       strerror(again));
+		}
+	}
+	expect(!fired, "%s has no end of faults", name);
+	printf("# %s: %d faults, %d times refused\n", name, nth - 2, refused);
+}
+
+/* ---- verbs: 0 or an errno value ---- */
+
+static int made(const void *object)
+{
+	return object ? 0 : errno ? errno : -1;
+}
+
+static int make_pd(void)
+{
+	pd = ibv_alloc_pd(o->context);
+	return made(pd);
+}
+
+static int end_pd(void)
+{
+	return ibv_dealloc_pd(pd);
+}
+
+static int make_channel(void)
+{
+	channel = ibv_create_comp_channel(o->context);
+	return made(channel);
+}
+
+static int end_channel(void)
+{
+	return ibv_destroy_comp_channel(channel);
+}
+
+static int make_cq(void)
+{
+	cq = ibv_create_cq(o->context, 100, NULL, o->channel, 0);
+	return made(cq);
+}
+
+static int make_long_cq(void)
+{
+	cq = ibv_create_cq(o->context, 10000, NULL, NULL, 0);
+	return made(cq);
+}
+
+static int end_cq(void)
+{
+	return ibv_destroy_cq(cq);
+}
+
+static int resize_cq(void)
+{
+	return ibv_resize_cq(o->cq, o->cq->cqe > 1000 ? 600 : 1200);
+}
+
+static int moderate_cq(void)
+{
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 4, 10 } };
+
+	return ibv_modify_cq(o->cq, &attr);
+}
+
+static int make_srq(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 100, .max_sge = 4 } };
+
+	srq = ibv_create_srq(o->pd, &attr);
+	return made(srq);
+}
+
+static int end_srq(void)
+{
+	return ibv_destroy_srq(srq);
+}
+
+static int resize_srq(void)
+{
+	static int larger;
+	struct ibv_srq_attr attr = { .max_wr = larger ? 32 : 200 };
+	int err = ibv_modify_srq(o->srq, &attr, IBV_SRQ_MAX_WR);
+
+	larger ^= !err;
+	return err;
+}
+
+static int limit_srq(void)
+{
+	struct ibv_srq_attr attr = { .srq_limit = 3 };
+
+	return ibv_modify_srq(o->srq, &attr, IBV_SRQ_LIMIT);
+}
+
+static int query_srq(void)
+{
+	struct ibv_srq_attr attr;
+
+	return ibv_query_srq(o->srq, &attr);
+}
+
+static int make_mr(void)
+{
+	mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE);
+	return made(mr);
+}
+
+static int make_long_mr(void)
+{
+	mr = ibv_reg_mr(o->pd, long_buffer, LONG_REGION, IBV_ACCESS_LOCAL_WRITE);
+	return made(mr);
+}
+
+static int end_mr(void)
+{
+	return ibv_dereg_mr(mr);
+}
+
+static int rereg(int flags, struct ibv_pd *to, size_t len, int access)
+{
+	return ibv_rereg_mr(mr, flags, to, o->mem, len, access) ? errno : 0;
+}
+
+static int rereg_pd(void)
+{
+	return rereg(IBV_REREG_MR_CHANGE_PD, other_pd, 0, 0);
+}
+
+static int rereg_access(void)
+{
+	return rereg(IBV_REREG_MR_CHANGE_ACCESS, NULL, 0, 0);
+}
+
+static int rereg_memory(void)
+{
+	return rereg(IBV_REREG_MR_CHANGE_TRANSLATION, NULL, MEM / 2, 0);
+}
+
+static int make_ah(void)
+{
+	struct ibv_ah_attr to = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = o->gid, .sgid_index = o->gid_index, .hop_limit = 64 },
+	};
+
+	ah = ibv_create_ah(o->pd, &to);
+	return made(ah);
+}
+
+static int end_ah(void)
+{
+	return ibv_destroy_ah(ah);
+}
+
+static int make_qp(enum ibv_qp_type type, struct ibv_srq *with)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = o->cq, .recv_cq = o->cq, .srq = with, .qp_type = type,
+		.cap = { .max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4 },
+	};
+
+	qp = ibv_create_qp(o->pd, &attr);
+	return made(qp);
+}
+
+static int make_rc(void)
+{
+	return make_qp(IBV_QPT_RC, NULL);
+}
+
+static int make_rc_with_srq(void)
+{
+	return make_qp(IBV_QPT_RC, o->srq);
+}
+
+static int make_ud(void)
+{
+	return make_qp(IBV_QPT_UD, NULL);
+}
+
+static int end_qp(void)
+{
+	return ibv_destroy_qp(qp);
+}
+
+static int query_qp(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	return ibv_query_qp(o->qp[0], &attr, IBV_QP_STATE, &init);
+}
+
+static int query_port(void)
+{
+	struct ibv_port_attr attr;
+
+	return ibv_query_port(o->context, 1, &attr);
+}
+
+static int query_device(void)
+{
+	struct ibv_device_attr_ex attr;
+
+	return ibv_query_device_ex(o->context, NULL, &attr);
+}
+
+static int query_gids(void)
+{
+	struct ibv_gid_entry entries[32];
+	ssize_t n = ibv_query_gid_table(o->context, entries, ARRAY_SIZE(entries), 0);
+
+	return n < 0 ? -n : 0;
+}
+
+static union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 9 } };
+
+static int join(void)
+{
+	return ibv_attach_mcast(o->qp[NUM_QPS - 1], &group, 0);
+}
+
+static int leave(void)
+{
+	return ibv_detach_mcast(o->qp[NUM_QPS - 1], &group, 0);
+}
+
+/* ---- states ---- */
+
+static int to_state(enum ibv_qp_state state, int mask)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = state, .port_num = 1, .path_mtu = IBV_MTU_1024, .dest_qp_num = o->qp[2]->qp_num,
+		.max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 12, .retry_cnt = 2,
+		.ah_attr = { .is_global = 1, .port_num = 1,
+			     .grh = { .dgid = o->gid, .sgid_index = o->gid_index, .hop_limit = 64 } },
+	};
+
+	return ibv_modify_qp(o->qp[0], &attr, IBV_QP_STATE | mask);
+}
+
+static int to_reset(void)
+{
+	return to_state(IBV_QPS_RESET, 0);
+}
+
+static int to_init(void)
+{
+	return to_state(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static int to_rtr(void)
+{
+	return to_state(IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+}
+
+static int to_rts(void)
+{
+	return to_state(IBV_QPS_RTS, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC);
+}
+
+static int to_error(void)
+{
+	return to_state(IBV_QPS_ERR, 0);
+}
+
+static int in_init(void)
+{
+	return to_reset() || to_init();
+}
+
+static int in_rtr(void)
+{
+	return in_init() || to_rtr();
+}
+
+static int in_rts(void)
+{
+	return in_rtr() || to_rts();
+}
+
+/* ---- data, between two QPs of this process ---- */
+
+static enum ibv_wr_opcode opcode;
+
+static int drain(void)
+{
+	struct ibv_wc wc[16];
+	int n;
+
+	do
+		n = ibv_poll_cq(o->cq, ARRAY_SIZE(wc), wc);
+	while (n > 0);
+	return n;
+}
+
+static int connected(void)
+{
+	struct ibv_sge sge = { (uintptr_t)o->mem, MEM / 2, o->mr->lkey };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	connect_qp(o, o->qp[0], o->qp[2]->qp_num, &o->gid);
+	connect_qp(o, o->qp[2], o->qp[0]->qp_num, &o->gid);
+	return drain() || ibv_post_recv(o->qp[2], &recv, &bad);
+}
+
+/* It is posted, or refused. Then it completes, successfully or not. */
+static int send_something(void)
+{
+	uint32_t len = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : MEM / 2;
+	struct ibv_sge sge = { (uintptr_t)o->mem, len, o->mr->lkey };
+	struct ibv_send_wr send = {
+		.wr_id = 77, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = { (uintptr_t)o->mem + MEM / 2, o->mr->rkey },
+	}, *bad;
+	double end = now() + 20;
+	struct ibv_wc wc = {};
+	int err;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		send.wr.atomic.remote_addr = (uintptr_t)o->mem + MEM / 2;
+		send.wr.atomic.rkey = o->mr->rkey;
+	}
+	err = ibv_post_send(o->qp[0], &send, &bad);
+	if (err)
+		return err;
+	while (wc.wr_id != 77 && now() < end)
+		if (ibv_poll_cq(o->cq, 1, &wc) < 0)
+			return EIO;
+	return wc.wr_id == 77 ? 0 : ETIMEDOUT;
+}
+
+static int nothing(void)
+{
+	return 0;
+}
+
+static void fail_data(void)
+{
+	static const struct { enum ibv_wr_opcode opcode; const char *name; } kinds[] = {
+		{ IBV_WR_SEND, "SEND" }, { IBV_WR_RDMA_WRITE, "WRITE" }, { IBV_WR_RDMA_READ, "READ" },
+		{ IBV_WR_ATOMIC_FETCH_AND_ADD, "fetch and add" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		opcode = kinds[i].opcode;
+		fail_each(kinds[i].name, connected, send_something, nothing);
+	}
+}
+
+static const struct {
+	const char *name;
+	int (*verb)(void);
+	const char *end_name;
+	int (*end)(void);
+} pairs[] = {
+	{ "ibv_alloc_pd", make_pd, "ibv_dealloc_pd", end_pd },
+	{ "ibv_create_comp_channel", make_channel, "ibv_destroy_comp_channel", end_channel },
+	{ "ibv_create_cq", make_cq, "ibv_destroy_cq", end_cq },
+	{ "ibv_create_cq (long)", make_long_cq, "ibv_destroy_cq (long)", end_cq },
+	{ "ibv_create_srq", make_srq, "ibv_destroy_srq", end_srq },
+	{ "ibv_reg_mr", make_mr, "ibv_dereg_mr", end_mr },
+	{ "ibv_reg_mr (long)", make_long_mr, "ibv_dereg_mr (long)", end_mr },
+	{ "ibv_create_ah", make_ah, "ibv_destroy_ah", end_ah },
+	{ "ibv_create_qp (RC)", make_rc, "ibv_destroy_qp (RC)", end_qp },
+	{ "ibv_create_qp (RC, SRQ)", make_rc_with_srq, "ibv_destroy_qp (RC, SRQ)", end_qp },
+	{ "ibv_create_qp (UD)", make_ud, "ibv_destroy_qp (UD)", end_qp },
+	{ "ibv_attach_mcast", join, "ibv_detach_mcast", leave },
+};
+
+/* Whose effect may stay, or is nothing. */
+static const struct {
+	const char *name;
+	int (*before)(void);
+	int (*verb)(void);
+} verbs[] = {
+	{ "ibv_resize_cq", NULL, resize_cq },
+	{ "ibv_modify_cq", NULL, moderate_cq },
+	{ "ibv_modify_srq (size)", NULL, resize_srq },
+	{ "ibv_modify_srq (limit)", NULL, limit_srq },
+	{ "ibv_query_srq", NULL, query_srq },
+	{ "ibv_query_qp", NULL, query_qp },
+	{ "ibv_query_port", NULL, query_port },
+	{ "ibv_query_device_ex", NULL, query_device },
+	{ "ibv_query_gid_table", NULL, query_gids },
+	{ "ibv_modify_qp to INIT", to_reset, to_init },
+	{ "ibv_modify_qp to RTR", in_init, to_rtr },
+	{ "ibv_modify_qp to RTS", in_rtr, to_rts },
+	{ "ibv_modify_qp to ERR", in_rts, to_error },
+	{ "ibv_modify_qp to RESET", in_rts, to_reset },
+};
+
+static void fail_rereg(void)
+{
+	static const struct { const char *name; int (*verb)(void); } kinds[] = {
+		{ "ibv_rereg_mr (PD)", rereg_pd }, { "ibv_rereg_mr (access)", rereg_access },
+		{ "ibv_rereg_mr (memory)", rereg_memory },
+	};
+	size_t i;
+
+	other_pd = ibv_alloc_pd(o->context);
+	if (make_mr() || !other_pd)
+		die("a region");
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		fail_each(kinds[i].name, NULL, kinds[i].verb, NULL);
+	expect(!end_mr() && !ibv_dealloc_pd(other_pd), "ibv_dereg_mr after ibv_rereg_mr");
+}
+
+void inject_faults(struct objects *objects)
+{
+	size_t i;
+
+	o = objects;
+	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
+	long_buffer = mmap(NULL, LONG_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fail_nth < 0 || long_buffer == MAP_FAILED)
+		die("/proc/thread-self/fail-nth");
+	memset(long_buffer, 1, LONG_REGION);
+	for (i = 0; i < ARRAY_SIZE(pairs); i++) {
+		fail_each(pairs[i].name, NULL, pairs[i].verb, pairs[i].end);
+		fail_each(pairs[i].end_name, pairs[i].verb, pairs[i].end, NULL);
+	}
+	for (i = 0; i < ARRAY_SIZE(verbs); i++)
+		fail_each(verbs[i].name, verbs[i].before, verbs[i].verb, NULL);
+	fail_rereg();
+	fail_data();
+	print_result("faults");
+}

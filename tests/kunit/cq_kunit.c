@@ -240,6 +240,69 @@ static void cq__too_many_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 0);
 }
 
+/* As an application does that has mapped the ring and taken up to @cons. */
+static int resize(struct kunit *test, u32 cqes, u32 cons)
+{
+	struct cq_test *t = test->priv;
+
+	KUNIT_ASSERT_EQ(test, arx_ring_create(&t->cq.next, cqes,
+					      sizeof(struct arx_cqe), NULL,
+					      NULL), 0);
+	t->cq.next.hdr->cons = cons;
+	return arx_cq_commit(&t->cq);
+}
+
+/* It costs the same however much is, or is said to be, in the CQ. */
+static void cq__resized(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct arx_cqe *slots;
+	int i;
+
+	as_application(t);
+	t->cq.ring.hdr->arm = 7 * ARX_CQ_ARM_SEQ;
+	for (i = 0; i < 3; i++)
+		add(t, i, IB_WC_SUCCESS, false);
+	KUNIT_ASSERT_EQ(test, resize(test, 2 * CQES, 1), 0);
+	KUNIT_EXPECT_EQ(test, t->cq.ib.cqe, 2 * CQES);
+	KUNIT_EXPECT_EQ(test, t->cq.ring.hdr->prod, 3);
+	KUNIT_EXPECT_EQ(test, t->cq.ring.hdr->arm, 7 * ARX_CQ_ARM_SEQ);
+	KUNIT_EXPECT_NULL(test, t->cq.next.mem);
+
+	slots = t->cq.ring.entries;
+	for (i = 0; i < 2 * CQES; i++)
+		KUNIT_EXPECT_EQ(test, slots[i].qpn, 0);
+	for (i = 3; i < 2 * CQES + 1; i++)
+		KUNIT_EXPECT_TRUE(test, add(t, i, IB_WC_SUCCESS, false));
+	KUNIT_EXPECT_EQ(test, slots[3].wr_id, 3);
+	KUNIT_EXPECT_FALSE(test, add(t, i, IB_WC_SUCCESS, false));
+}
+
+static void cq__not_resized(struct kunit *test)
+{
+	static const struct {
+		u32 cqes, cons;
+	} bad[] = {
+		{ 2, 0 }, { 16, 4 }, { 16, 3 - 5 }, { 16, 3 - 16 },
+		{ 16, 3 - 17 }, { 16, 0x80000000 },
+	};
+	struct cq_test *t = test->priv;
+	struct ib_wc wc[CQES];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		add(t, i, IB_WC_SUCCESS, false);
+	as_application(t);
+	KUNIT_EXPECT_EQ(test, arx_cq_commit(&t->cq), -EINVAL);
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ(test, resize(test, bad[i].cqes, bad[i].cons),
+				-EINVAL);
+	KUNIT_EXPECT_NULL(test, t->cq.next.mem);
+	KUNIT_EXPECT_EQ(test, t->cq.ib.cqe, CQES);
+	KUNIT_EXPECT_TRUE(test, add(t, i, IB_WC_SUCCESS, false));
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), CQES);
+}
+
 struct arming {
 	const char *name;
 	bool arm_solicited;
@@ -521,6 +584,8 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq__overflow),
 	KUNIT_CASE(cq__at_once),
 	KUNIT_CASE(cq__too_many_at_once),
+	KUNIT_CASE(cq__resized),
+	KUNIT_CASE(cq__not_resized),
 	KUNIT_CASE(cq__lying_consumer),
 	KUNIT_CASE_PARAM(cq__armed_by_application, arming_gen_params),
 	KUNIT_CASE(cq__moderated_by_count),

@@ -251,6 +251,73 @@ static void recvq__reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wqe.wr_id, 9);
 }
 
+/* As an application does that has mapped the ring and written all it posted. */
+static void prepare(struct kunit *test, struct arx_ring *ring, u32 wqes,
+		    u32 from, u32 prod)
+{
+	KUNIT_ASSERT_EQ(test, arx_recvq_ring(ring, wqes, SGES, NULL, NULL), 0);
+	for (; from != prod; from++) {
+		struct arx_recv_wqe *wqe = arx_ring_entry(ring, from);
+
+		wqe->wr_id = 100 + from;
+	}
+	ring->hdr->prod = prod;
+}
+
+static int move(struct arx_recvq *q, struct arx_ring *to)
+{
+	int err;
+
+	spin_lock_bh(&q->lock);
+	err = arx_recvq_move(q, to);
+	spin_unlock_bh(&q->lock);
+	arx_ring_destroy(to);
+	return err;
+}
+
+/* It goes on where it was, and nothing of the old ring is looked at. */
+static void recvq__moved(struct kunit *test)
+{
+	struct arx_recvq *q = test->priv;
+	struct arx_rwqe wqe;
+	struct arx_ring to;
+	int i;
+
+	for (i = 0; i < WQES; i++)
+		KUNIT_ASSERT_EQ(test, post(test, i, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, take(test, &wqe), 0);
+	prepare(test, &to, 8 * WQES, 0, 3 * WQES);
+	KUNIT_ASSERT_EQ(test, move(q, &to), 0);
+	KUNIT_EXPECT_EQ(test, q->ring.hdr->cons, 1);
+	for (i = 1; i < 3 * WQES; i++) {
+		KUNIT_ASSERT_EQ(test, take(test, &wqe), 0);
+		KUNIT_EXPECT_EQ(test, wqe.wr_id, 100 + i);
+	}
+	KUNIT_EXPECT_EQ(test, take(test, &wqe), -ENOENT);
+}
+
+static void recvq__not_moved(struct kunit *test)
+{
+	struct arx_recvq *q = test->priv;
+	struct arx_ring none = {};
+	struct arx_rwqe wqe;
+	struct arx_ring to;
+	int i;
+
+	for (i = 0; i < WQES; i++)
+		KUNIT_ASSERT_EQ(test, post(test, i, 0, 0), 0);
+	KUNIT_ASSERT_EQ(test, take(test, &wqe), 0);
+	KUNIT_EXPECT_EQ(test, move(q, &none), -EINVAL);
+	prepare(test, &to, 2, 0, WQES);
+	KUNIT_EXPECT_EQ(test, move(q, &to), -EINVAL);
+	prepare(test, &to, 4 * WQES, 0, 0);
+	KUNIT_EXPECT_EQ(test, move(q, &to), -EINVAL);
+	for (i = 1; i < WQES; i++) {
+		KUNIT_ASSERT_EQ(test, take(test, &wqe), 0);
+		KUNIT_EXPECT_EQ(test, wqe.wr_id, i);
+	}
+}
+
 static struct kunit_case recvq_cases[] = {
 	KUNIT_CASE(recvq__empty),
 	KUNIT_CASE(recvq__in_order),
@@ -261,6 +328,8 @@ static struct kunit_case recvq_cases[] = {
 	KUNIT_CASE(recvq__limit),
 	KUNIT_CASE(recvq__fails_once),
 	KUNIT_CASE(recvq__reset),
+	KUNIT_CASE(recvq__moved),
+	KUNIT_CASE(recvq__not_moved),
 	{}
 };
 

@@ -13,6 +13,7 @@
 
 #define _STRUCT_arx_alloc_ucontext_resp	struct {}
 #define _STRUCT_arx_create_cq_resp	struct {}
+#define _STRUCT_arx_resize_cq_req	struct {}
 #define _STRUCT_arx_resize_cq_resp	struct {}
 #define _STRUCT_arx_create_qp_resp	struct {}
 #define _STRUCT_arx_create_srq_resp	struct {}
@@ -24,7 +25,7 @@ DECLARE_DRV_CMD(uarx_get_context, IB_USER_VERBS_CMD_GET_CONTEXT,
 DECLARE_DRV_CMD(uarx_create_cq_ex, IB_USER_VERBS_EX_CMD_CREATE_CQ,
 		empty, arx_create_cq_resp);
 DECLARE_DRV_CMD(uarx_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
-		empty, arx_resize_cq_resp);
+		arx_resize_cq_req, arx_resize_cq_resp);
 DECLARE_DRV_CMD(uarx_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
 		empty, arx_create_qp_resp);
 DECLARE_DRV_CMD(uarx_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,

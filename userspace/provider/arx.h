@@ -14,8 +14,9 @@
  * F	store arm, full barrier, load CQ prod		store CQ prod, full barrier, load arm
  *
  * When the device goes away, the rings stay mapped as they were left, with
- * flags clear: the next kick fails. libarx would bear zeros in their place,
- * too: nothing here may then crash, spin or report a completion. Indices that
+ * ARX_RING_GONE in their flags: polls and posts then fail with EIO. libarx would
+ * bear zeros in their place, too: nothing here may then crash, spin or report a
+ * completion. Indices that
  * libarx itself advances are kept in its own memory, every distance is
  * compared with the ring's size, and a CQE counts only if its QPN, read last,
  * is not zero.
@@ -122,11 +123,13 @@ static inline void arx_full_barrier(void)
  * @vctx: the core's part
  * @doorbell: file descriptor that takes ARX_IOCTL_KICK
  * @qp_mutex: creation and destruction of QPs: writers of arx_cq.qps
+ * @resize_mutex: the steps of a resize follow each other
  */
 struct arx_context {
 	struct verbs_context vctx;
 	int doorbell;
 	pthread_mutex_t qp_mutex;
+	pthread_mutex_t resize_mutex;
 };
 
 /**
@@ -179,8 +182,9 @@ struct arx_qp_slot {
  * @mask: slots - 1
  * @live: QPs in the table
  * @used: slots that are not free: @live and removed ones
- * @older: a table that this one replaced; freed with the CQ, because a poller
- *	without lock may be reading it
+ * @older: a table that this one replaced. A poller may be reading it, so it is
+ *	freed under the CQ's lock, when a QP is removed; of a CQ without lock, with
+ *	the CQ.
  * @slot: at most half of them used
  */
 struct arx_qp_table {
@@ -307,6 +311,7 @@ struct arx_sq {
  * @vqp: the core's part
  * @doorbell: arx_context.doorbell
  * @place: in arx_cq.owed of its send CQ
+ * @recv_place: in arx_cq.owed of its receive CQ, if that is another one
  * @sq: send queue
  * @rq: receive queue; without a ring if the QP uses an SRQ
  */
@@ -314,6 +319,7 @@ struct arx_qp {
 	struct verbs_qp vqp;
 	int doorbell;
 	uint32_t place;
+	uint32_t recv_place;
 	struct arx_sq sq;
 	_Alignas(ARX_CACHE_LINE) struct arx_rq rq;
 };
@@ -431,6 +437,7 @@ int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void arx_cq_event(struct ibv_cq *ibcq);
 int arx_set_poll_ops(struct arx_cq *cq, uint64_t wc_flags);
 int arx_cq_add_qp(struct arx_cq *cq, struct arx_qp *qp);
+uint32_t arx_cq_place(struct arx_cq *cq);
 void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp);
 void arx_cq_clean(struct arx_cq *cq, uint32_t qpn);
 void arx_cq_free_qps(struct arx_cq *cq);

@@ -87,6 +87,16 @@ static struct arx_qp_table *arx_table_renew(struct arx_qp_table *old)
 	return table;
 }
 
+static void arx_table_free_older(struct arx_qp_table *table)
+{
+	struct arx_qp_table *older;
+
+	while ((older = table->older)) {
+		table->older = older->older;
+		free(older);
+	}
+}
+
 /**
  * arx_cq_add_qp - let CQEs found in a CQ retire WQEs of a QP, and the CQ
  * remember kicks that the QP owes
@@ -110,8 +120,20 @@ int arx_cq_add_qp(struct arx_cq *cq, struct arx_qp *qp)
 	} else {
 		arx_table_put(table, qp);
 	}
-	qp->place = cq->place++ % ARX_OWED;
+	qp->place = arx_cq_place(cq);
 	return 0;
+}
+
+/**
+ * arx_cq_place - a place in arx_cq.owed for one more QP
+ * @cq: its send or receive CQ
+ *
+ * Context: under arx_context.qp_mutex.
+ * Return: the place; QPs share it when there are many.
+ */
+uint32_t arx_cq_place(struct arx_cq *cq)
+{
+	return cq->place++ % ARX_OWED;
 }
 
 /**
@@ -132,6 +154,8 @@ void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp)
 		if (!table->slot[i & table->mask].qpn)
 			return;
 
+	if (cq->lock.needed)
+		arx_table_free_older(table);
 	table->live--;
 	arx_store_release(&table->slot[i & table->mask].qpn, ARX_QPN_GONE);
 	table->slot[i & table->mask].qp = NULL;
@@ -151,13 +175,12 @@ void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp)
  */
 void arx_cq_free_qps(struct arx_cq *cq)
 {
-	struct arx_qp_table *table, *older;
+	struct arx_qp_table *table;
 
 	table = atomic_load_explicit(&cq->qps, memory_order_relaxed);
-	for (; table; table = older) {
-		older = table->older;
-		free(table);
-	}
+	if (table)
+		arx_table_free_older(table);
+	free(table);
 }
 
 /* ------------------------------------------------------------------------ */
@@ -201,11 +224,15 @@ static inline void arx_retire(struct arx_qp *qp, uint32_t sq_index)
 	arx_store_release(&qp->sq.tail, sq_index);
 }
 
-/* Has nothing come? Asked without the lock, so it is about any moment. */
-static inline bool arx_cq_empty(const struct arx_cq *cq)
+/* True if nothing has come. The lock keeps the ring from being replaced. */
+static bool arx_cq_empty(struct arx_cq *cq)
 {
-	return arx_load_relaxed(&cq->ring.hdr->prod) ==
-	       arx_load_relaxed(&cq->ring.hdr->cons);
+	bool empty;
+
+	arx_lock(&cq->lock);
+	empty = !arx_cq_pending(cq);
+	arx_unlock(&cq->lock);
+	return empty;
 }
 
 /* The place to be kicked for next, after the one before: none is left out. */

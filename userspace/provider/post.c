@@ -81,24 +81,40 @@ int arx_kick(int doorbell, uint32_t qpn)
 }
 
 /*
- * The kernel will look before long. If the application runs out of completions
- * first, it waits for what it has posted: then arx_cq_settle() kicks. QPs may
- * share a place, when there are many; one that was there before is kicked now.
+ * Remember at a CQ that a QP was not kicked for. Returns the number of another
+ * QP that was remembered in its place, or 0.
  */
-static void arx_owe_kick(const struct arx_qp *qp)
+static uint32_t arx_owe(struct ibv_cq *ibcq, uint32_t place, uint32_t qpn)
 {
-	struct arx_owed *owed = &to_arx_cq(qp->vqp.qp.send_cq)->owed;
-	uint32_t qpn = qp->vqp.qp.qp_num;
+	struct arx_owed *owed = &to_arx_cq(ibcq)->owed;
 	uint32_t before;
 
 	/* Who takes it from there later kicks later than we have posted. */
-	if (atomic_load_explicit(&owed->qpn[qp->place], memory_order_relaxed) ==
+	if (atomic_load_explicit(&owed->qpn[place], memory_order_relaxed) ==
 	    qpn)
-		return;
-	before = atomic_exchange(&owed->qpn[qp->place], qpn);
-	atomic_fetch_or(&owed->places, UINT64_C(1) << qp->place);
-	if (before && before != qpn)
+		return 0;
+	before = atomic_exchange(&owed->qpn[place], qpn);
+	atomic_fetch_or(&owed->places, UINT64_C(1) << place);
+	return before == qpn ? 0 : before;
+}
+
+/*
+ * The kernel will look before long. An application that runs out of completions
+ * first waits for what it has posted, or for the response to it: then
+ * arx_cq_settle() kicks, whichever of the QP's CQs it polls. When QPs share a
+ * place, the one that was there before is kicked now; not of a receive CQ, for
+ * its send CQ remembers it, too.
+ */
+static void arx_owe_kick(const struct arx_qp *qp)
+{
+	const struct ibv_qp *ibqp = &qp->vqp.qp;
+	uint32_t before;
+
+	before = arx_owe(ibqp->send_cq, qp->place, ibqp->qp_num);
+	if (before)
 		arx_kick(qp->doorbell, before);
+	if (ibqp->recv_cq != ibqp->send_cq)
+		arx_owe(ibqp->recv_cq, qp->recv_place, ibqp->qp_num);
 }
 
 /*
@@ -489,19 +505,6 @@ static void arx_wr_atomic_fetch_add(struct ibv_qp_ex *ibqpx, uint32_t rkey,
 	wqe->atomic.swap = 0;
 }
 
-static void arx_wr_local_inv(struct ibv_qp_ex *ibqpx, uint32_t rkey)
-{
-	struct arx_send_wqe *wqe = arx_wr_next(ibqpx, IBV_WR_LOCAL_INV);
-
-	wqe->ex = rkey;
-}
-
-static void arx_wr_bind_mw(struct ibv_qp_ex *ibqpx, struct ibv_mw *ibmw,
-			   uint32_t rkey, const struct ibv_mw_bind_info *info)
-{
-	arx_set_bind(arx_wr_next(ibqpx, IBV_WR_BIND_MW), ibmw, rkey, info);
-}
-
 static void arx_wr_set_ud_addr(struct ibv_qp_ex *ibqpx, struct ibv_ah *ibah,
 			       uint32_t qpn, uint32_t qkey)
 {
@@ -613,7 +616,8 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 	for (i = 0; i < sizeof(arx_wr_opcode); i++)
 		if (send_ops & 1ull << i)
 			ops |= 1u << arx_wr_opcode[i];
-	if (ops & ~qp->sq.ops)
+	/* There are no windows, and no regions that can be invalidated here. */
+	if (ops & ~qp->sq.ops || ops & ARX_OPS_NO_DATA)
 		return EOPNOTSUPP;
 
 	ibqpx->wr_start = arx_wr_start;
@@ -636,10 +640,6 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 		ibqpx->wr_atomic_cmp_swp = arx_wr_atomic_cmp_swp;
 	if (ops & OP(ATOMIC_FETCH_AND_ADD))
 		ibqpx->wr_atomic_fetch_add = arx_wr_atomic_fetch_add;
-	if (ops & OP(LOCAL_INV))
-		ibqpx->wr_local_inv = arx_wr_local_inv;
-	if (ops & OP(BIND_MW))
-		ibqpx->wr_bind_mw = arx_wr_bind_mw;
 
 	if (qp->vqp.qp.qp_type == IBV_QPT_UD)
 		ibqpx->wr_set_ud_addr = arx_wr_set_ud_addr;
@@ -664,6 +664,12 @@ static inline bool arx_rq_full(struct arx_rq *rq, uint32_t head)
 	return head - rq->cons >= rq->ring.count;
 }
 
+static inline bool arx_rq_gone(const struct arx_rq *rq)
+{
+	return rq->ring.count &&
+	       arx_load_relaxed(&rq->ring.hdr->flags) & ARX_RING_GONE;
+}
+
 static int arx_rq_post(struct arx_rq *rq, struct ibv_recv_wr *wr,
 		       struct ibv_recv_wr **bad)
 {
@@ -672,6 +678,11 @@ static int arx_rq_post(struct arx_rq *rq, struct ibv_recv_wr *wr,
 	int err = 0;
 
 	arx_lock(&rq->lock);
+	if (unlikely(arx_rq_gone(rq))) {
+		arx_unlock(&rq->lock);
+		*bad = wr;
+		return EIO;
+	}
 	for (head = rq->head; wr; wr = wr->next, head++) {
 		if (unlikely(arx_rq_full(rq, head))) {
 			err = ENOMEM;
@@ -742,8 +753,8 @@ int arx_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
  * @wr: the list
  * @bad: on error, the first one that was not posted
  *
- * Return: 0, EINVAL for a work request that cannot be, ENOMEM if the queue is
- * full.
+ * Return: 0; EINVAL for a work request that cannot be; ENOMEM if the queue is
+ * full; EIO if the device is gone.
  */
 int arx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad)

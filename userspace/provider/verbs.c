@@ -56,6 +56,14 @@ static void arx_ring_unmap(struct arx_ring *ring)
 	memset(ring, 0, sizeof(*ring));
 }
 
+static void arx_ring_swap(struct arx_ring *a, struct arx_ring *b)
+{
+	struct arx_ring was = *a;
+
+	*a = *b;
+	*b = was;
+}
+
 /* ------------------------------------------------------------------------ */
 /* Device */
 
@@ -585,8 +593,7 @@ struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
 
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) {
 		if (!check_comp_mask(attr->flags,
-				     IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
-				     IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) {
+				     IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) {
 			errno = EOPNOTSUPP;
 			return NULL;
 		}
@@ -631,50 +638,80 @@ int arx_modify_cq(struct ibv_cq *ibcq, struct ibv_modify_cq_attr *attr)
 	return ibv_cmd_modify_cq(ibcq, attr, &cmd, sizeof(cmd));
 }
 
+static int arx_resize_cq_step(struct ibv_cq *ibcq, int cqe,
+			      enum arx_resize_step step,
+			      struct arx_ring_info *info)
+{
+	struct uarx_resize_cq_resp resp = {};
+	struct uarx_resize_cq cmd = {};
+	int err;
+
+	cmd.drv_payload.step = step;
+	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd.ibv_cmd, sizeof(cmd),
+				&resp.ibv_resp, sizeof(resp));
+	*info = resp.drv_payload.ring;
+	return err;
+}
+
+/*
+ * Have the kernel go on in @ring, and take there the CQEs that were not polled.
+ * The old ring is in @ring then. Nobody polls or arms meanwhile; what the kernel
+ * does takes a moment, however many CQEs there are.
+ */
+static int arx_cq_switch(struct arx_cq *cq, int cqe, struct arx_ring *ring)
+{
+	struct arx_ring_info none;
+	uint32_t i, end;
+	int err;
+
+	arx_lock(&cq->lock);
+	arx_lock(&cq->arm_lock);
+	arx_store_release(&ring->hdr->cons, cq->cons);
+	err = arx_resize_cq_step(&cq->vcq.cq, cqe, ARX_RESIZE_COMMIT, &none);
+	if (!err) {
+		end = arx_load_acquire(&cq->ring.hdr->prod);
+		if (end - cq->cons > cq->ring.count)
+			end = cq->cons;
+		for (i = cq->cons; i != end; i++)
+			*(struct arx_cqe *)arx_ring_entry(ring, i) =
+				*(struct arx_cqe *)arx_ring_entry(&cq->ring, i);
+		arx_ring_swap(&cq->ring, ring);
+	}
+	arx_unlock(&cq->arm_lock);
+	arx_unlock(&cq->lock);
+	return err;
+}
+
 /**
  * arx_resize_cq - give a completion queue another size
  * @ibcq: the CQ
  * @cqe: entries at least
  *
- * The kernel moves the CQEs that have not been taken, and the indices and the
- * notification request with them, to a new ring.
- *
- * Return: 0 or errno value.
+ * Return: 0 or errno value; on failure the CQ is as it was.
  */
 int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
-	struct uarx_resize_cq_resp resp = {};
+	struct arx_context *ctx = to_arx_context(ibcq->context);
 	struct arx_cq *cq = to_arx_cq(ibcq);
-	struct uarx_resize_cq cmd = {};
+	struct arx_ring_info info;
 	struct arx_ring ring;
 	int err;
 
 	if (cqe <= 0)
 		return EINVAL;
 
-	/* Nobody may use the old ring while the kernel moves it. */
-	arx_lock(&cq->lock);
-	arx_lock(&cq->arm_lock);
-	err = ibv_cmd_resize_cq(ibcq, cqe, &cmd.ibv_cmd, sizeof(cmd),
-				&resp.ibv_resp, sizeof(resp));
+	pthread_mutex_lock(&ctx->resize_mutex);
+	err = arx_resize_cq_step(ibcq, cqe, ARX_RESIZE_PREPARE, &info);
+	if (err)
+		goto out;
+	err = arx_ring_map(&ring, ibcq->context, &info, sizeof(struct arx_cqe));
 	if (err)
 		goto out;
 
-	err = arx_ring_map(&ring, ibcq->context, &resp.drv_payload.ring,
-			   sizeof(struct arx_cqe));
-	if (err)
-		goto out;
-	if (!ring.count) {
-		err = EPROTO;
-		goto out;
-	}
-
-	cq->cons = arx_load_acquire(&ring.hdr->cons);
-	arx_ring_unmap(&cq->ring);
-	cq->ring = ring;
+	err = ring.count ? arx_cq_switch(cq, cqe, &ring) : EPROTO;
+	arx_ring_unmap(&ring);		/* the old one, or the new on failure */
 out:
-	arx_unlock(&cq->arm_lock);
-	arx_unlock(&cq->lock);
+	pthread_mutex_unlock(&ctx->resize_mutex);
 	return err;
 }
 
@@ -771,49 +808,90 @@ err_free:
 	return NULL;
 }
 
+/*
+ * Have the kernel go on in @ring, which receives what is posted. The old ring is
+ * in @ring then. The kernel may take some that are copied: it knows which.
+ */
+static int arx_srq_switch(struct arx_srq *srq, struct ibv_srq_attr *attr,
+			  int mask, struct uarx_modify_srq *cmd,
+			  struct arx_ring *ring)
+{
+	struct arx_rq *rq = &srq->rq;
+	uint32_t i;
+	int err;
+
+	arx_lock(&rq->lock);
+	i = arx_load_acquire(&rq->ring.hdr->cons);		/* C */
+	if (rq->head - i > min(rq->ring.count, ring->count)) {
+		err = EINVAL;
+		goto unlock;
+	}
+	for (; i != rq->head; i++)
+		memcpy(arx_ring_entry(ring, i), arx_ring_entry(&rq->ring, i),
+		       sizeof(struct arx_recv_wqe) +
+			       rq->max_sge * sizeof(struct arx_sge));
+	arx_store_release(&ring->hdr->prod, rq->head);		/* A */
+
+	cmd->drv_payload.step = ARX_RESIZE_COMMIT;
+	err = ibv_cmd_modify_srq(&srq->vsrq.srq, attr, mask, &cmd->ibv_cmd,
+				 sizeof(*cmd));
+	if (!err) {
+		rq->cons = arx_load_acquire(&ring->hdr->cons);
+		arx_ring_swap(&rq->ring, ring);
+	}
+unlock:
+	arx_unlock(&rq->lock);
+	return err;
+}
+
+static int arx_srq_resize(struct arx_srq *srq, struct ibv_srq_attr *attr,
+			  int mask)
+{
+	struct ibv_srq *ibsrq = &srq->vsrq.srq;
+	struct arx_rq *rq = &srq->rq;
+	struct uarx_modify_srq cmd = {};
+	struct arx_ring_info info = {};
+	struct arx_ring ring;
+	int err;
+
+	cmd.drv_payload.resp_addr = (uintptr_t)&info;
+	cmd.drv_payload.step = ARX_RESIZE_PREPARE;
+	err = ibv_cmd_modify_srq(ibsrq, attr, IBV_SRQ_MAX_WR, &cmd.ibv_cmd,
+				 sizeof(cmd));
+	if (err)
+		return err;
+	err = arx_ring_map(&ring, ibsrq->context, &info,
+			   sizeof(struct arx_recv_wqe) +
+				   rq->max_sge * sizeof(struct arx_sge));
+	if (err)
+		return err;
+
+	err = ring.count ? arx_srq_switch(srq, attr, mask, &cmd, &ring) :
+			   EPROTO;
+	arx_ring_unmap(&ring);		/* the old one, or the new on failure */
+	return err;
+}
+
 /**
  * arx_modify_srq - change the limit or the size of a shared receive queue
  * @ibsrq: the SRQ
  * @attr: new values
  * @mask: enum ibv_srq_attr_mask: what to change
  *
- * To resize it, the kernel moves the WQEs that have not been taken, and the
- * indices with them, to a new ring.
- *
- * Return: 0 or errno value.
+ * Return: 0 or errno value; on failure the SRQ is as it was.
  */
 int arx_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
-	struct arx_srq *srq = to_arx_srq(ibsrq);
-	struct uarx_modify_srq cmd = {};
-	struct arx_ring_info info = {};
-	struct arx_rq *rq = &srq->rq;
-	struct arx_ring ring;
+	struct arx_context *ctx = to_arx_context(ibsrq->context);
+	struct ibv_modify_srq cmd = {};
 	int err;
 
-	cmd.drv_payload.resp_addr = (uintptr_t)&info;
 	if (!(mask & IBV_SRQ_MAX_WR))
-		return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd.ibv_cmd,
-					  sizeof(cmd));
+		return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
 
-	/* Nobody may post to the old ring while the kernel moves it. */
-	arx_lock(&rq->lock);
-	err = ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd.ibv_cmd, sizeof(cmd));
-	if (err || !info.entries)
-		goto out;
-
-	err = arx_ring_map(&ring, ibsrq->context, &info,
-			   sizeof(struct arx_recv_wqe) +
-			   rq->max_sge * sizeof(struct arx_sge));
-	if (err)
-		goto out;
-
-	rq->head = arx_load_relaxed(&ring.hdr->prod);
-	rq->cons = arx_load_acquire(&ring.hdr->cons);
-	arx_ring_unmap(&rq->ring);
-	rq->ring = ring;
-out:
-	arx_unlock(&rq->lock);
+	pthread_mutex_lock(&ctx->resize_mutex);
+	err = arx_srq_resize(to_arx_srq(ibsrq), attr, mask);
+	pthread_mutex_unlock(&ctx->resize_mutex);
 	return err;
 }
 
@@ -1002,6 +1080,8 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 
 	pthread_mutex_lock(&ctx->qp_mutex);
 	err = arx_cq_add_qp(to_arx_cq(attr->send_cq), qp);
+	if (attr->recv_cq != attr->send_cq)
+		qp->recv_place = arx_cq_place(to_arx_cq(attr->recv_cq));
 	pthread_mutex_unlock(&ctx->qp_mutex);
 	if (err)
 		goto err_rq;

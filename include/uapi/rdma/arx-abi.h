@@ -21,13 +21,17 @@
  * application sets prod to the same. CQEs that were not polled stay: the
  * application drops them, as it does when the QP is destroyed.
  *
- * When a CQ or SRQ is resized, the kernel moves the entries in [cons, prod) of
- * the old ring to a new one and writes prod, cons and arm of its header. The
- * application holds off polling or posting during the command, maps the new
- * ring, goes on with the indices it finds there and unmaps the old one.
+ * A CQ or SRQ is resized in two steps (enum arx_resize_step). The first makes a
+ * new ring, which the application maps. Between then and the end of the second
+ * the application does not poll, arm or post. It writes what it owns to the new
+ * ring: cons of a CQ; the entries in [cons, prod) and prod of an SRQ. The second
+ * step has the kernel go on in the new ring with its own index where it was, and
+ * with arm of the old one. The CQEs in [cons, prod) of the old ring are copied
+ * to the new one by the application, after the second step. If a step fails,
+ * the queue is as it was.
  *
  * When the device is removed, mapped rings stay with the application as they
- * were left, except that flags are clear: it kicks, and learns of it by EIO.
+ * were left, except that flags are ARX_RING_GONE and nothing else.
  */
 #ifndef ARX_ABI_H
 #define ARX_ABI_H
@@ -51,7 +55,7 @@ enum arx_ring_flags {
 	 * Clear, as it is when the device has been removed: kick.
 	 */
 	ARX_RING_NO_KICK	= 1 << 0,
-	/* RQ, SRQ: tell the kernel of new entries (the QP is flushing them). */
+	/* RQ: tell the kernel of new entries (the QP is flushing them). */
 	ARX_RING_KICK_RECV	= 1 << 1,
 	/* Any ring: the kernel has let go of it; nothing will come any more. */
 	ARX_RING_GONE		= 1 << 2,
@@ -226,6 +230,18 @@ struct arx_create_cq_resp {
 	struct arx_ring_info ring;
 };
 
+/* Which half of a resize a command is. */
+enum arx_resize_step {
+	ARX_RESIZE_PREPARE,	/* make a ring, instead of one made before */
+	ARX_RESIZE_COMMIT,	/* go on in it, or free it if that fails */
+};
+
+struct arx_resize_cq_req {
+	__u32 step;		/* enum arx_resize_step */
+	__u32 reserved_20;	/* 0 */
+};
+
+/* Of ARX_RESIZE_PREPARE; all 0 of ARX_RESIZE_COMMIT. */
 struct arx_resize_cq_resp {
 	struct arx_ring_info ring;
 };
@@ -241,9 +257,14 @@ struct arx_create_srq_resp {
 	__u32 reserved_e0;
 };
 
-/* The modify-SRQ command has no response: the kernel writes it at resp_addr. */
+/*
+ * To change the size of an SRQ. The command has no response: the kernel writes
+ * that of ARX_RESIZE_PREPARE at resp_addr.
+ */
 struct arx_modify_srq_req {
 	__aligned_u64 resp_addr;	/* of a struct arx_ring_info */
+	__u32 step;			/* enum arx_resize_step */
+	__u32 reserved_60;		/* 0 */
 };
 
 struct arx_create_ah_resp {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "verify.h"
 
@@ -1586,11 +1587,23 @@ close:
 	return !has_failed();
 }
 
-/* Completions survive a resize in order; a size that cannot hold them is refused. */
+/* From here on there are no addresses for a mapping, or again. */
+static void allow_mappings(bool allow)
+{
+	static struct rlimit was;
+	struct rlimit none;
+
+	if (!allow)
+		check_zero(getrlimit(RLIMIT_AS, &was), "getrlimit");
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = was.rlim_max };
+	check_zero(setrlimit(RLIMIT_AS, allow ? &was : &none), "setrlimit");
+}
+
+/* Completions survive a resize in order, and one that fails; a size that cannot hold them is refused. */
 static bool resize_cq(const struct config *c)
 {
 	struct end e;
-	int i;
+	int i, err;
 
 	if (!end_open(&e, c, NULL))
 		goto close;
@@ -1603,11 +1616,69 @@ static bool resize_cq(const struct config *c)
 		expect(&e, (is(A) ? 1 : 101) + i, IBV_WC_SUCCESS);
 	ctl_barrier();
 	pause_ms(20);
+	allow_mappings(false);
+	err = ibv_resize_cq(e.cq, 500);
+	allow_mappings(true);
+	if (err != ENOMEM)
+		failed("ibv_resize_cq without memory: %d", err);
+	err = ibv_resize_cq(e.cq, 3);
+	if (err != EINVAL)
+		failed("ibv_resize_cq to 3: %d", err);
+	expect(&e, (is(A) ? 1 : 101) + i++, IBV_WC_SUCCESS);
 	check_zero(ibv_resize_cq(e.cq, 1000), "ibv_resize_cq to 1000");
 	if (e.cq->cqe < 1000)
 		failed("cqe is %d after resizing to 1000", e.cq->cqe);
 	for (; i < 20; i++)
 		expect(&e, (is(A) ? 1 : 101) + i, IBV_WC_SUCCESS);
+	repoison(&e, 0, 16);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* So do receives of an SRQ, which goes on in order. */
+static bool resize_srq(const struct config *c)
+{
+	struct shape shape = { .srq = true };
+	struct ibv_srq_attr attr = { .max_wr = 10000 };
+	struct end e;
+	int i, err;
+
+	if (!end_open(&e, c, &shape))
+		goto close;
+	for (i = 0; is(B) && i < 8; i++)
+		post_recv(&e, 101 + i, 0, 16);
+	ctl_barrier();
+	for (i = 0; i < 3; i++) {
+		if (is(A))
+			post_send(&e, 1 + i, 0, 16);
+		expect(&e, (is(A) ? 1 : 101) + i, IBV_WC_SUCCESS);
+	}
+	if (is(B)) {
+		allow_mappings(false);
+		err = ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR);
+		allow_mappings(true);
+		if (err != ENOMEM)
+			failed("ibv_modify_srq without memory: %d", err);
+		attr.max_wr = 4;
+		err = ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR);
+		if (err != EINVAL)
+			failed("ibv_modify_srq to 4: %d", err);
+		post_recv(&e, 101 + 8, 0, 16);
+		attr = (struct ibv_srq_attr){ .max_wr = 300, .srq_limit = 1 };
+		check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), "ibv_modify_srq to 300");
+		check_zero(ibv_query_srq(e.srq, &attr), "ibv_query_srq");
+		if (attr.max_wr < 300 || attr.srq_limit != 1)
+			failed("max_wr %u, limit %u", attr.max_wr, attr.srq_limit);
+		for (i = 9; i < 20; i++)
+			post_recv(&e, 101 + i, 0, 16);
+	}
+	ctl_barrier();
+	for (i = 3; i < 20; i++) {
+		if (is(A))
+			post_send(&e, 1 + i, 0, 16);
+		expect(&e, (is(A) ? 1 : 101) + i, IBV_WC_SUCCESS);
+	}
 	repoison(&e, 0, 16);
 close:
 	end_close(&e);
@@ -1731,8 +1802,11 @@ static void keep_busy(struct end *e, uint64_t *posted)
 /* What a device that is gone must refuse, and what must not crash. */
 static void use_after_end(struct end *e)
 {
+	struct ibv_sge sge = piece(e, 0, 4096);
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	struct ibv_port_attr attr;
 	uint64_t posted = 0;
+	struct ibv_wc wc;
 	int i;
 
 	for (i = 0; i < 1000; i++) {
@@ -1741,6 +1815,13 @@ static void use_after_end(struct end *e)
 			posted = 0;
 	}
 	ibv_req_notify_cq(e->cq, 0);
+	while ((i = ibv_poll_cq(e->cq, 1, &wc)) > 0)
+		;
+	if (i != -EIO)
+		failed("the device is gone, and ibv_poll_cq returns %d", i);
+	i = ibv_post_recv(e->qp, &recv, &bad);
+	if (i != EIO)
+		failed("the device is gone, and ibv_post_recv returns %d", i);
 	if (!ibv_query_port(context, 1, &attr) || ibv_alloc_pd(context) || ibv_reg_mr(e->pd, e->mem.base, MEM, 0))
 		failed("the device is gone, but verbs succeed");
 }
@@ -1967,6 +2048,7 @@ const struct fail_case fail_cases[] = {
 	{ "send_inv_bad", send_inv_bad },
 	{ "query", query },
 	{ "resize_cq", resize_cq },
+	{ "resize_srq", resize_srq },
 	{ "destroy_busy", destroy_busy },
 	{ "cut_off", cut_off },
 	{ "memory_back", memory_back },

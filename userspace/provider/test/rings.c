@@ -316,6 +316,42 @@ static void poll__kicks_until_there_are_completions(void)
 	cq_free(&cq);
 }
 
+/* The response may be all that the application waits for, at the other CQ. */
+static void poll__kicks_at_the_receive_cq(void)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
+	struct arx_qp *qp[ARX_OWED + 1];
+	struct ibv_send_wr *bad;
+	struct arx_cq cq, rcq;
+	int i;
+
+	cq_init(&cq, 4);
+	cq_init(&rcq, 4);
+	for (i = 0; i <= ARX_OWED; i++) {
+		qp[i] = qp_new(IBV_QPT_RC, QPN + i, 4, &cq);
+		qp[i]->vqp.qp.recv_cq = &rcq.vcq.cq;
+		qp[i]->recv_place = arx_cq_place(&rcq);
+		qp[i]->sq.ring.hdr->flags = ARX_RING_NO_KICK;
+	}
+	kicks = 0;
+	CHECK(!arx_post_send(&qp[0]->vqp.qp, &wr, &bad) && !kicks);
+	CHECK(!arx_poll_cq(&rcq.vcq.cq, 1, &(struct ibv_wc){}) && kicks == 1);
+	CHECK(!arx_poll_cq(&rcq.vcq.cq, 1, &(struct ibv_wc){}) && kicks == 1);
+	CHECK(!arx_post_send(&qp[0]->vqp.qp, &wr, &bad) && kicks == 1);
+	CHECK(!arx_req_notify_cq(&rcq.vcq.cq, 0) && kicks == 2);
+
+	/* a place that two share costs no kick of its own */
+	CHECK(!arx_req_notify_cq(&cq.vcq.cq, 0) && kicks == 3);
+	qp[ARX_OWED]->place = 1;
+	CHECK(!arx_post_send(&qp[0]->vqp.qp, &wr, &bad));
+	CHECK(!arx_post_send(&qp[ARX_OWED]->vqp.qp, &wr, &bad) && kicks == 3);
+
+	for (i = 0; i <= ARX_OWED; i++)
+		qp_free(qp[i]);
+	cq_free(&cq);
+	cq_free(&rcq);
+}
+
 static void post_send__what_cannot_be(void)
 {
 	struct ibv_sge sge[5] = { { .addr = (uintptr_t)"x", .length = 1 } };
@@ -359,6 +395,8 @@ static void post_send__what_cannot_be(void)
 	CHECK(!arx_send_ops(attr.qp_type));
 	CHECK(arx_set_wr_ops(ud, IBV_QP_EX_WITH_RDMA_READ) == EOPNOTSUPP);
 	CHECK(arx_set_wr_ops(rc, IBV_QP_EX_WITH_TSO) == EOPNOTSUPP);
+	CHECK(arx_set_wr_ops(rc, IBV_QP_EX_WITH_BIND_MW) == EOPNOTSUPP);
+	CHECK(arx_set_wr_ops(rc, IBV_QP_EX_WITH_LOCAL_INV) == EOPNOTSUPP);
 
 	qp_free(rc);
 	qp_free(ud);
@@ -409,7 +447,9 @@ static void wr__all_or_nothing(void)
 	ud = qp_new(IBV_QPT_UD, QPN + 1, 4, &cq);
 	x = &rc->vqp.qp_ex;
 	y = &ud->vqp.qp_ex;
-	CHECK(!arx_set_wr_ops(rc, (IBV_QP_EX_WITH_SEND_WITH_INV << 1) - 1));
+	CHECK(!arx_set_wr_ops(rc, ((IBV_QP_EX_WITH_SEND_WITH_INV << 1) - 1) &
+				  ~(IBV_QP_EX_WITH_BIND_MW |
+				    IBV_QP_EX_WITH_LOCAL_INV)));
 	CHECK(!arx_set_wr_ops(ud, IBV_QP_EX_WITH_SEND));
 	kicks = 0;
 
@@ -540,12 +580,32 @@ static void post_recv__no_kernel(void)
 	wr[0].num_sge = 3;
 	CHECK(arx_post_recv(&qp->vqp.qp, wr, &bad) == EINVAL && bad == wr);
 
-	/* gone: zeros */
-	memset(qp->rq.ring.hdr, 0, qp->rq.ring.size);
+	/* gone, with room and without */
 	wr[0].num_sge = 1;
+	qp->rq.ring.hdr->flags = ARX_RING_GONE;
+	CHECK(arx_post_recv(&qp->vqp.qp, wr, &bad) == EIO && bad == wr);
+	CHECK(qp->rq.ring.hdr->prod == (uint32_t)WRAP + 5);
+
+	/* zeros */
+	memset(qp->rq.ring.hdr, 0, qp->rq.ring.size);
 	arx_post_recv(&qp->vqp.qp, wr, &bad);
 	qp_free(qp);
 	cq_free(&cq);
+}
+
+static void post_srq_recv__device_gone(void)
+{
+	struct ibv_sge sge = { .addr = 1, .length = 2, .lkey = 3 };
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct arx_srq srq = { .rq.max_sge = 1 };
+
+	ring_init(&srq.rq.ring, 4, 32);
+	arx_lock_init(&srq.rq.lock, true);
+	CHECK(!arx_post_srq_recv(&srq.vsrq.srq, &wr, &bad));
+	srq.rq.ring.hdr->flags = ARX_RING_GONE;
+	CHECK(arx_post_srq_recv(&srq.vsrq.srq, &wr, &bad) == EIO && bad == &wr);
+	CHECK(srq.rq.ring.hdr->prod == 1);
+	free(srq.rq.ring.hdr);
 }
 
 static void poll_cq__fields(void)
@@ -738,7 +798,7 @@ again:
 	}
 	for (i = 0, t = cq.qps; t; t = t->older)
 		i++;
-	printf("qp tables left after 200000 steps: %d\n", i);
+	CHECK(i <= 2);
 	for (i = 0; i < MANY; i++)
 		free(live[i]);
 	cq_free(&cq);
@@ -835,11 +895,13 @@ int main(void)
 	post_send__list_is_one_kick();
 	poll__kicks_all_that_is_owed();
 	poll__kicks_until_there_are_completions();
+	poll__kicks_at_the_receive_cq();
 	post_send__what_cannot_be();
 	post_send__inline_fits_or_fails();
 	wr__all_or_nothing();
 	bind_mw__new_rkey();
 	post_recv__no_kernel();
+	post_srq_recv__device_gone();
 	poll_cq__fields();
 	poll_cq__device_gone();
 	cq_ex__post_while_polling();

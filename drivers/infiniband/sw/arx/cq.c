@@ -283,72 +283,107 @@ int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 
 	hrtimer_cancel(&cq->timer);
 	cancel_work_sync(&cq->notify);
+	arx_ring_destroy(&cq->next);
 	arx_ring_destroy(&cq->ring);
 	return 0;
 }
 
 /*
- * Go on in another ring, where the indices go on as well. What waits is copied;
- * returns -EINVAL if it does not fit, or is more than there can be.
+ * Make a ring for the next size, and tell the application of it. It replaces
+ * one that was never used.
+ */
+static int arx_cq_prepare(struct arx_cq *cq, unsigned int cqe,
+			  struct ib_udata *udata)
+{
+	struct arx_resize_cq_resp resp = {};
+	struct arx_ring ring;
+	int err;
+
+	err = arx_ring_create(&ring, cqe, sizeof(struct arx_cqe),
+			      arx_udata_to_ucontext(udata), &resp.ring);
+	if (err)
+		return err;
+
+	err = ib_respond_udata(udata, resp);
+	if (!err) {
+		spin_lock_bh(&cq->lock);
+		swap(cq->next, ring);
+		spin_unlock_bh(&cq->lock);
+	}
+	arx_ring_destroy(&ring);
+	return err;
+}
+
+/*
+ * Go on in another ring with the index where it was. The application has
+ * written its own index there. It copies the CQEs it has not taken itself, so
+ * the time that the lock is held does not depend on how many these are said to
+ * be.
  */
 static int arx_cq_move(struct arx_cq *cq, struct arx_ring *to)
 {
-	u32 cons = arx_cq_consumed(cq);
-	u32 pending = cq->prod - cons;
-	u32 i;
+	u32 pending;
 
 	lockdep_assert_held(&cq->lock);
+	if (!to->mem)
+		return -EINVAL;
+	pending = cq->prod - smp_load_acquire(&to->hdr->cons);	/* B */
 	if (pending > arx_ring_entries(&cq->ring) ||
 	    pending > arx_ring_entries(to))
 		return -EINVAL;
 
-	for (i = cons; i != cq->prod; i++)
-		memcpy(arx_ring_entry(to, i), arx_ring_entry(&cq->ring, i),
-		       sizeof(struct arx_cqe));
-	to->hdr->cons = cons;
 	to->hdr->arm = READ_ONCE(cq->ring.hdr->arm);
 	arx_ring_produce(to, cq->prod);
 	swap(cq->ring, *to);
 	return 0;
 }
 
+static int arx_cq_commit(struct arx_cq *cq)
+{
+	struct arx_ring ring = {};
+	int err;
+
+	spin_lock_bh(&cq->lock);
+	swap(cq->next, ring);
+	err = arx_cq_move(cq, &ring);
+	if (!err)
+		cq->ib.cqe = arx_ring_entries(&cq->ring);
+	spin_unlock_bh(&cq->lock);
+
+	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
+	return err;
+}
+
 /**
  * arx_resize_cq - verb
- * @ib: of an application, which does not poll or arm it meanwhile
+ * @ib: of an application, which does not poll or arm it during the second step
  * @cqe: wanted
- * @udata: of the application; receives the new ring
+ * @udata: of the application: which step; receives the new ring at the first
  *
- * Context: may sleep. The copy is made with the CQ locked: a large CQ that is
- * nearly full holds up its QPs for a while.
+ * Context: may sleep.
  * Return: 0, -EINVAL for what is out of range, does not hold what waits, or is
- * a kernel consumer's, -ENOMEM, -EFAULT.
+ * a kernel consumer's, -ENOMEM, -EFAULT. On failure the CQ is as it was.
  */
 int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata)
 {
-	struct arx_resize_cq_resp resp = {};
 	struct arx_cq *cq = to_arx_cq(ib);
-	struct arx_ring ring;
+	struct arx_resize_cq_req req;
 	int err;
 
 	if (!udata || !cqe || cqe > ARX_MAX_CQE)
 		return -EINVAL;
-
-	err = arx_ring_create(&ring, cqe, sizeof(struct arx_cqe),
-			      arx_udata_to_ucontext(udata), &resp.ring);
+	err = ib_copy_validate_udata_in(udata, req, reserved_20);
 	if (err)
 		return err;
-	/* Before the move: that cannot be taken back. */
-	err = ib_respond_udata(udata, resp);
-	if (!err) {
-		spin_lock_bh(&cq->lock);
-		err = arx_cq_move(cq, &ring);
-		spin_unlock_bh(&cq->lock);
-	}
-	if (!err)
-		ib->cqe = arx_ring_entries(&cq->ring);
 
-	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
-	return err;
+	switch (req.step) {
+	case ARX_RESIZE_PREPARE:
+		return arx_cq_prepare(cq, cqe, udata);
+	case ARX_RESIZE_COMMIT:
+		return arx_cq_commit(cq);
+	default:
+		return -EINVAL;
+	}
 }
 
 /**

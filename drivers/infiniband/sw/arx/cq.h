@@ -13,6 +13,7 @@
  * @ib: the core's part
  * @lock: of all below; innermost lock of the driver; bottom halves off
  * @ring: CQEs
+ * @next: prepared to take the place of @ring, or all zero
  * @prod: next CQE to write; the ring's prod is its copy
  * @cons: kernel consumers: next CQE to poll
  * @armed: the value of hdr->arm that has been answered with an event
@@ -31,6 +32,7 @@ struct arx_cq {
 	struct ib_cq ib;
 	spinlock_t lock;	/* of all below */
 	struct arx_ring ring;
+	struct arx_ring next;
 	u32 prod;
 	u32 cons;
 	u32 armed;

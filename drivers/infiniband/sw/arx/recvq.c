@@ -63,6 +63,7 @@ static int arx_recvq_copy(const struct arx_recvq *q, struct arx_rwqe *to)
 		return -EINVAL;
 
 	memcpy(to->sge, wqe + 1, to->num_sge * sizeof(to->sge[0]));
+	barrier();	/* from here on the copy counts, not the ring */
 	for (i = 0; i < to->num_sge; i++)
 		length += to->sge[i].length;
 	if (length > ARX_MAX_MSG)
@@ -198,7 +199,8 @@ void arx_srq_event(struct arx_srq *srq, enum ib_event_type type)
 /**
  * arx_create_srq - verb
  * @ib: to be made; the core allocated it
- * @init: wanted; receives what was granted
+ * @init: wanted, but for the limit, which is none at first; receives what was
+ *	granted
  * @udata: of an application, else NULL
  *
  * Return: 0, -EINVAL for what is out of range, -EOPNOTSUPP for other types,
@@ -216,16 +218,16 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
 	if (!attr->max_wr || attr->max_wr > ARX_MAX_QP_WR ||
-	    attr->max_sge > ARX_MAX_SGE || attr->srq_limit > attr->max_wr)
+	    attr->max_sge > ARX_MAX_SGE)
 		return -EINVAL;
 
 	err = arx_recvq_init(&srq->q, attr->max_wr, max(1U, attr->max_sge),
 			     arx_udata_to_ucontext(udata), &resp.ring);
 	if (err)
 		return err;
-	srq->q.limit = attr->srq_limit;
 	attr->max_wr = arx_ring_entries(&srq->q.ring);
 	attr->max_sge = srq->q.max_sge;
+	attr->srq_limit = 0;
 
 	err = arx_ids_add(&dev->srqs, &srq->id);
 	if (err)
@@ -246,69 +248,84 @@ cleanup:
 }
 
 /*
- * Go on in another ring, where the indices go on as well. What waits is copied,
- * bad or good; returns -EINVAL if it does not fit.
+ * Make a ring for the next size, and tell the application of it. It replaces
+ * one that was never used. The command has no response, so the application
+ * named a place for one.
+ */
+static int arx_srq_prepare(struct arx_srq *srq, u32 max_wr,
+			   struct ib_udata *udata, u64 resp_addr)
+{
+	struct arx_ring_info info = {};
+	struct arx_ring ring;
+	int err;
+
+	err = arx_recvq_ring(&ring, max_wr, srq->q.max_sge,
+			     arx_udata_to_ucontext(udata), &info);
+	if (err)
+		return err;
+
+	if (copy_to_user(u64_to_user_ptr(resp_addr), &info, sizeof(info))) {
+		err = -EFAULT;
+	} else {
+		spin_lock_bh(&srq->q.lock);
+		swap(srq->next, ring);
+		spin_unlock_bh(&srq->q.lock);
+	}
+	arx_ring_destroy(&ring);
+	return err;
+}
+
+/*
+ * Go on in another ring with the index where it was. The application has
+ * written there what it has posted, from that index on at least, so there is
+ * nothing to copy.
  */
 static int arx_recvq_move(struct arx_recvq *q, struct arx_ring *to)
 {
-	u32 pending = arx_ring_pending(&q->ring, q->cons);
-	u32 i;
-
 	lockdep_assert_held(&q->lock);
-	if (pending > arx_ring_entries(&q->ring) ||
-	    pending > arx_ring_entries(to))
+	if (!to->mem || arx_ring_pending(to, q->cons) > arx_ring_entries(to))
 		return -EINVAL;
 
-	for (i = q->cons; i != q->cons + pending; i++)
-		memcpy(arx_ring_entry(to, i), arx_ring_entry(&q->ring, i),
-		       to->stride);
 	to->hdr->flags = q->ring.hdr->flags;
 	arx_ring_consume(to, q->cons);
-	arx_ring_produce(to, q->cons + pending);
 	swap(q->ring, *to);
 	return 0;
 }
 
-/* The command has no response, so the application named a place for one. */
-static int arx_srq_respond(struct ib_udata *udata,
-			   const struct arx_ring_info *info)
+static int arx_srq_commit(struct arx_srq *srq)
 {
-	struct arx_modify_srq_req req;
+	struct arx_ring ring = {};
 	int err;
 
-	err = ib_copy_validate_udata_in(udata, req, resp_addr);
-	if (err)
-		return err;
-	if (copy_to_user(u64_to_user_ptr(req.resp_addr), info, sizeof(*info)))
-		return -EFAULT;
-	return 0;
+	spin_lock_bh(&srq->q.lock);
+	swap(srq->next, ring);
+	err = arx_recvq_move(&srq->q, &ring);
+	spin_unlock_bh(&srq->q.lock);
+
+	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
+	return err;
 }
 
 static int arx_srq_resize(struct arx_srq *srq, u32 max_wr,
 			  struct ib_udata *udata)
 {
-	struct arx_recvq *q = &srq->q;
-	struct arx_ring_info info = {};
-	struct arx_ring ring;
+	struct arx_modify_srq_req req;
 	int err;
 
-	err = arx_recvq_ring(&ring, max_wr, q->max_sge,
-			     arx_udata_to_ucontext(udata), &info);
+	if (!udata)
+		return -EINVAL;
+	err = ib_copy_validate_udata_in(udata, req, reserved_60);
 	if (err)
 		return err;
-	/* Before the move: that cannot be taken back. */
-	if (udata)
-		err = arx_srq_respond(udata, &info);
-	if (!err) {
-		spin_lock_irq(&q->post_lock);
-		spin_lock(&q->lock);
-		err = arx_recvq_move(q, &ring);
-		spin_unlock(&q->lock);
-		spin_unlock_irq(&q->post_lock);
-	}
 
-	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
-	return err;
+	switch (req.step) {
+	case ARX_RESIZE_PREPARE:
+		return arx_srq_prepare(srq, max_wr, udata, req.resp_addr);
+	case ARX_RESIZE_COMMIT:
+		return arx_srq_commit(srq);
+	default:
+		return -EINVAL;
+	}
 }
 
 static u32 arx_srq_waiting(const struct arx_srq *srq)
@@ -335,11 +352,13 @@ static void arx_srq_arm(struct arx_srq *srq, u32 limit)
  * @ib: SRQ
  * @attr: wanted
  * @mask: what of it
- * @udata: of an application, which does not post meanwhile, else NULL
+ * @udata: of an application, which does not post during the second step of a
+ *	resize; else NULL
  *
  * Context: may sleep.
- * Return: 0, -EINVAL for what is out of range or does not hold what is posted,
- * -ENOMEM, -EFAULT.
+ * Return: 0, -EINVAL for what is out of range, does not hold what is posted, or
+ * for another size of a kernel consumer's, -ENOMEM, -EFAULT. On failure the SRQ
+ * is as it was.
  */
 int arx_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
@@ -400,6 +419,7 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	struct arx_srq *srq = to_arx_srq(ib);
 
 	arx_ids_remove(&to_arx_dev(ib->device)->srqs, &srq->id);
+	arx_ring_destroy(&srq->next);
 	arx_recvq_cleanup(&srq->q);
 	return 0;
 }

@@ -55,11 +55,13 @@ enum arx_recvq_news {
  * struct arx_srq - shared receive queue
  * @ib: the core's part
  * @q: its queue
+ * @next: prepared to take the place of @q.ring, or all zero; under @q.lock
  * @id: its number in arx_dev.srqs
  */
 struct arx_srq {
 	struct ib_srq ib;
 	struct arx_recvq q;
+	struct arx_ring next;
 	struct arx_id id;
 };
 

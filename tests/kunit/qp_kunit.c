@@ -923,6 +923,45 @@ static void qp__create_refused(struct kunit *test)
 	REFUSED(cap.max_inline_data, ARX_MAX_INLINE + 1, -EINVAL);
 }
 
+/* What is granted is what a query says. */
+static void qp__caps_granted(struct kunit *test)
+{
+	static const struct ib_qp_cap caps[] = {
+		{ .max_send_wr = 0, .max_recv_wr = 0 },
+		{ .max_send_wr = 5, .max_recv_wr = 5, .max_send_sge = 2,
+		  .max_recv_sge = 3, .max_inline_data = 7 },
+	};
+	struct pair *p = test->priv;
+	struct ib_qp_init_attr init, query;
+	struct ib_qp_attr attr;
+	struct arx_qp *qp;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(caps); i++) {
+		qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, qp);
+		init = (struct ib_qp_init_attr) {
+			.send_cq = &p->side[0].scq.ib,
+			.recv_cq = &p->side[0].rcq.ib,
+			.qp_type = IB_QPT_RC,
+			.cap = caps[i],
+		};
+		qp->ib.device = &p->dev.ib;
+		qp->ib.pd = &p->pd.ib;
+		qp->ib.qp_type = IB_QPT_RC;
+		qp->ib.send_cq = init.send_cq;
+		qp->ib.recv_cq = init.recv_cq;
+		KUNIT_ASSERT_EQ(test, arx_create_qp(&qp->ib, &init, NULL), 0);
+		KUNIT_EXPECT_EQ(test, arx_query_qp(&qp->ib, &attr, 0, &query),
+				0);
+		KUNIT_EXPECT_GE(test, init.cap.max_recv_wr,
+				caps[i].max_recv_wr);
+		KUNIT_EXPECT_MEMEQ(test, &init.cap, &attr.cap,
+				   sizeof(attr.cap));
+		arx_destroy_qp(&qp->ib, NULL);
+	}
+}
+
 static void qp__one_gsi(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -972,6 +1011,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__communication_established),
 	KUNIT_CASE(qp__silent_before_rtr),
 	KUNIT_CASE(qp__create_refused),
+	KUNIT_CASE(qp__caps_granted),
 	KUNIT_CASE(qp__one_gsi),
 	{}
 };

@@ -52,7 +52,7 @@ enum {
  * @stats: per-CPU counters
  * @gids: the core is to look at the netdev's addresses again, and to forget
  *	what it has if that is stale; see gids.c
- * @mcast: multicast groups, see mcast.h
+ * @mcast: multicast groups, see mcast.c
  */
 struct arx_dev {
 	struct ib_device ib;

@@ -277,13 +277,18 @@ static int arx_qp_create_rq(struct arx_qp *qp, struct ib_qp_cap *cap,
 {
 	int err;
 
-	if (qp->srq)
+	if (qp->srq) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
 		return 0;
+	}
 	err = arx_recvq_init(&qp->rq, max(1U, cap->max_recv_wr),
 			     max(1U, cap->max_recv_sge), uctx, info);
-	if (!err && cap->max_recv_wr)
-		cap->max_recv_wr = arx_ring_entries(&qp->rq.ring);
-	return err;
+	if (err)
+		return err;
+	cap->max_recv_wr = arx_ring_entries(&qp->rq.ring);
+	cap->max_recv_sge = qp->rq.max_sge;
+	return 0;
 }
 
 static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)

@@ -2715,11 +2715,12 @@ static void requester__ud(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_EXPECT_EQ(test, w->run.h.qkey, 0x1234);
 
-	/* Longer than a packet (C10-93.1.1), then too long for anything. */
+	/* Longer than a packet, then too long for anything. */
 	KUNIT_EXPECT_EQ(test, ud_send(p, 3, &ah, 4097, 1), 0);
-	EXPECT_WC(test, &s->scq, 3, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_LOC_LEN_ERR);
 	EXPECT_SILENT(test, p, 0);
-	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_SQE);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
 	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
 	KUNIT_EXPECT_EQ(test, ud_send(p, 4, &ah, 0x80000001, 1), 0);
 	EXPECT_WC(test, &s->scq, 4, IB_WC_LOC_LEN_ERR);

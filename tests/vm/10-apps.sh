@@ -143,6 +143,28 @@ examples_full() {
 	for kind in rc uc srq; do check "${kind}_pingpong -s 1000000" 60 pingpong $kind -s 1000000 -c; done
 }
 
+# What rdma-ndd does when a device comes.
+node_desc() {
+	h1 bash -c "echo 'some host $dev1' >/sys/class/infiniband/$dev1/node_desc"
+	[[ $(h1 cat "/sys/class/infiniband/$dev1/node_desc") == "some host $dev1" ]]
+}
+
+# counter_file NAME: node_exporter reads these, and one that it cannot read ends all of its RDMA figures.
+counter_file() { h1 cat "/sys/class/infiniband/$dev1/ports/1/counters/$1"; }
+
+# Data are in words of four bytes: those of the messages, 16 bytes of each packet and 16 more of the first of each message.
+port_counters() {
+	local name data packets
+	for name in $(h1 ls "/sys/class/infiniband/$dev1/ports/1/counters"); do counter_file "$name"; done
+	data=$(counter_file port_rcv_data) packets=$(counter_file port_rcv_packets)
+	perf ib_write_bw -n 20 -s 65536 -u 18
+	data=$(($(counter_file port_rcv_data) - data)) packets=$(($(counter_file port_rcv_packets) - packets))
+	echo "$data words in $packets packets"
+	(( data * 4 >= 20 * 65536 + packets * 16 + 20 * 16 && data * 4 < 2 * 20 * 65536 && packets >= 20 * 64 ))
+	(( $(counter_file port_rcv_data) == $(counter "$dev1" rcvd_bytes h1) / 4 ))
+	(( $(counter_file port_xmit_data) == $(counter "$dev1" sent_bytes h1) / 4 ))
+}
+
 full && iterations=1000 || iterations=100
 ! debug_kernel || iterations=30
 hosts
@@ -157,6 +179,8 @@ done
 check rc_pingpong_v6 90 pingpong6 rc -c
 ! full || examples_full
 
+check node_desc 20 node_desc
+check port_counters 60 port_counters
 check rping 90 cm "rping -s -a $ip1 -C 20 -V" "rping -c -a $ip1 -C 20 -V"
 check rping_v6 90 cm "rping -s -a $ip61 -C 20 -V -S 4000" "rping -c -a $ip61 -C 20 -V -S 4000"
 check "rping -P" 90 persistent "rping -s -P -a $ip1" "rping -c -a $ip1 -C 10 -V"

@@ -458,6 +458,17 @@ static void grant(struct run *r, struct flow *f)
 	ctl_send(CTL_CREDIT, f->id, f->rx.next + r->c->window);
 }
 
+/* As ConnectX tells the kind of a datagram's packet; rdma_rxe does not. */
+static bool check_sl(const struct flow *f, const struct ibv_wc *wc)
+{
+	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool v4 = !memcmp(f->peer.gid.raw, v4_mapped, sizeof(v4_mapped));
+
+	if (strncmp(ibv_get_device_name(context->device), "arx", 3) || wc->sl == (v4 ? 10 : 9))
+		return true;
+	return failed("a datagram over IPv%d with SL %d", v4 ? 4 : 6, wc->sl);
+}
+
 static bool check_wc(struct run *r, struct flow *f, const struct ibv_wc *wc, uint64_t n, uint64_t size)
 {
 	enum op op = op_of(r->c, n);
@@ -474,7 +485,7 @@ static bool check_wc(struct run *r, struct flow *f, const struct ibv_wc *wc, uin
 	if (ud && (wc->src_qp != f->peer.qpn || !(wc->wc_flags & IBV_WC_GRH)))
 		return failed("message %llu: from QP %#x, not %#x, flags %#x", (unsigned long long)n, wc->src_qp,
 			      f->peer.qpn, wc->wc_flags);
-	return true;
+	return !ud || check_sl(f, wc);
 }
 
 static bool check_message(struct run *r, struct flow *f, uint64_t n, uint64_t index)

@@ -160,4 +160,10 @@ int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr);
 int arx_destroy_ah(struct ib_ah *ib, u32 flags);
 
+/* pma.c */
+int arx_process_mad(struct ib_device *ib, int flags, u32 port,
+		    const struct ib_wc *wc, const struct ib_grh *grh,
+		    const struct ib_mad *in, struct ib_mad *out, size_t *size,
+		    u16 *pkey_index);
+
 #endif /* ARX_H */

@@ -223,6 +223,17 @@ static int arx_query_port(struct ib_device *ib, u32 port,
 	return 0;
 }
 
+/* The core keeps the node description; rdma-ndd writes the host's name to it. */
+static int arx_modify_device(struct ib_device *ib, int mask,
+			     struct ib_device_modify *modify)
+{
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+	if (mask & IB_DEVICE_MODIFY_NODE_DESC)
+		memcpy(ib->node_desc, modify->node_desc, sizeof(ib->node_desc));
+	return 0;
+}
+
 static int arx_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 {
 	if (index)
@@ -295,6 +306,8 @@ static const struct ib_device_ops arx_dev_ops = {
 	.query_device = arx_query_device,
 	.query_port = arx_query_port,
 	.query_pkey = arx_query_pkey,
+	.modify_device = arx_modify_device,
+	.process_mad = arx_process_mad,
 	.get_port_immutable = arx_get_port_immutable,
 	.get_link_layer = arx_get_link_layer,
 	.get_dev_fw_str = arx_get_dev_fw_str,

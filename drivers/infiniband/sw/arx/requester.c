@@ -400,9 +400,9 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 {
 	struct arx_run run __uninitialized;
 
-	/* C10-93.1.1: longer than the MTU, it is not sent, and that no error */
+	/* A lost message must not look sent: see protocol.rst, Deviations */
 	if (swqe->length > qp->mtu) {
-		arx_requester_next(qp);
+		arx_requester_fail(qp, swqe, IB_WC_LOC_LEN_ERR);
 		return ARX_TURN_GO;
 	}
 	arx_requester_headers(qp, swqe, &run);

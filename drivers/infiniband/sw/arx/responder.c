@@ -581,6 +581,16 @@ static void arx_responder_link_info(const struct arx_run *run,
 	}
 }
 
+/*
+ * What applications find in the SL of a datagram's completion. ConnectX tells
+ * the kind of the packet there: 8 for RoCEv2, and 1 for IPv6 or 2 for IPv4. UCX
+ * drops datagrams without it.
+ */
+static u8 arx_responder_packet_type(const struct arx_run *run)
+{
+	return 8 | (run->network == RDMA_NETWORK_IPV4 ? 2 : 1);
+}
+
 /* The GRH, then the datagram. */
 static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 							struct arx_run *run)
@@ -642,7 +652,9 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 
 	if (run->h.flags & ARX_IMM)
 		cqe.wc_flags |= IB_WC_WITH_IMM;
-	if (!qp->ib.uobject)
+	if (qp->ib.uobject)
+		cqe.sl = arx_responder_packet_type(run);
+	else
 		arx_responder_link_info(run, &cqe);
 	arx_responder_complete(qp, &cqe, run->h.flags & ARX_SOLICITED);
 	return 0;

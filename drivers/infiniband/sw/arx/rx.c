@@ -254,6 +254,13 @@ static void arx_rx_consume(struct sk_buff *skb)
 	}
 }
 
+/* Of all packets of a run, from BTH to ICRC. */
+static u32 arx_rx_bytes(const struct arx_run *run)
+{
+	return run->len + run->h.pad + arx_headers_len(&run->h) +
+	       (run->npkts - 1) * ARX_BTH_LEN + run->npkts * ARX_ICRC_LEN;
+}
+
 /*
  * Hand over the run that was gathered, if there is one. What it makes a QP send
  * waits for the run behind it, which @next begins, if that is for the same QP.
@@ -272,6 +279,7 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	dev = arx_qp_dev(rx->qp);
 	arx_count(dev, RCVD_RUNS);
 	arx_count_add(dev, RCVD_PKTS, run->npkts);
+	arx_count_add(dev, RCVD_BYTES, arx_rx_bytes(run));
 	if (!more)
 		arx_count(dev, RCVD_BATCHES);
 
@@ -375,6 +383,7 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 		arx_count(dev, RCVD_BATCHES);
 		arx_count(dev, RCVD_RUNS);
 		arx_count(dev, RCVD_PKTS);
+		arx_count_add(dev, RCVD_BYTES, arx_rx_bytes(&run));
 		arx_iter_skb(&run.payload, skb, len);
 		arx_rx_read_grh(&run, skb, grh);
 		arx_mcast_deliver(dev, &rx->daddr, &run);

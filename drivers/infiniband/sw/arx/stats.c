@@ -5,8 +5,10 @@
 
 static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_SENT_PKTS].name = "sent_pkts",
+	[ARX_CNT_SENT_BYTES].name = "sent_bytes",
 	[ARX_CNT_SENT_RUNS].name = "sent_runs",
 	[ARX_CNT_RCVD_PKTS].name = "rcvd_pkts",
+	[ARX_CNT_RCVD_BYTES].name = "rcvd_bytes",
 	[ARX_CNT_RCVD_RUNS].name = "rcvd_runs",
 	[ARX_CNT_RCVD_BATCHES].name = "rcvd_batches",
 	[ARX_CNT_LOOPBACK_RUNS].name = "loopback_runs",
@@ -56,7 +58,14 @@ struct rdma_hw_stats *arx_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
 }
 
-static u64 arx_stats_sum(const struct arx_dev *dev, enum arx_counter counter)
+/**
+ * arx_stats_sum - read one counter
+ * @dev: device
+ * @counter: which
+ *
+ * Return: the sum over all CPUs.
+ */
+u64 arx_stats_sum(const struct arx_dev *dev, enum arx_counter counter)
 {
 	u64 sum = 0;
 	int cpu;

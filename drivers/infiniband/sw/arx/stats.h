@@ -9,8 +9,10 @@
 /* Their names in hw_counters are in stats.c. */
 enum arx_counter {
 	ARX_CNT_SENT_PKTS,
+	ARX_CNT_SENT_BYTES,
 	ARX_CNT_SENT_RUNS,
 	ARX_CNT_RCVD_PKTS,
+	ARX_CNT_RCVD_BYTES,
 	ARX_CNT_RCVD_RUNS,
 	ARX_CNT_RCVD_BATCHES,
 	ARX_CNT_LOOPBACK_RUNS,
@@ -58,6 +60,9 @@ struct arx_stats {
 #define arx_count_add(dev, counter, n)	\
 	this_cpu_add((dev)->stats->c[ARX_CNT_##counter], n)
 
+struct arx_dev;
+
+u64 arx_stats_sum(const struct arx_dev *dev, enum arx_counter counter);
 struct rdma_hw_stats *arx_alloc_hw_port_stats(struct ib_device *ib, u32 port);
 int arx_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		     u32 port, int index);

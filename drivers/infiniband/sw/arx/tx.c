@@ -644,7 +644,7 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	else
 		arx_tx_put_icrc(skb);
 
-	skb->priority = av->sl ? av->sl : rt_tos2priority(av->tos);
+	skb->priority = av->sl ? av->sl & 7 : rt_tos2priority(av->tos);
 	skb_dst_set_noref(skb, batch->dst);
 	skb_set_owner_w(skb, sk);
 	/* The first on its way must not choose another queue than the next. */
@@ -696,6 +696,7 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 
 	arx_count(dev, SENT_RUNS);
 	arx_count_add(dev, SENT_PKTS, batch->n);
+	arx_count_add(dev, SENT_BYTES, batch->len);
 	if (arx_tx_joins(batch)) {
 		arx_gso_join(first, batch->n, batch->largest);
 		arx_count_add(dev, ICRC_AVOIDED, batch->n);

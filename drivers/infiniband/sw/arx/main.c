@@ -127,35 +127,31 @@ u32 arx_dev_mtu(const struct arx_dev *dev)
 }
 
 /*
- * The netdev's speed, which only RTNL's holder may ask for. A query asks again
- * if the answer is a second old and RTNL is free: it neither waits for RTNL nor
- * keeps others from it, however often a program queries. A card whose link comes
- * up has another speed at once, since arx_port_follow() asks, too.
+ * The netdev's speed, which only RTNL's holder may ask for. A query asks if the
+ * answer is a second old, or the port has changed since, and if RTNL is free: it
+ * neither waits for RTNL nor keeps others from it, however often a program
+ * queries. Netdev events do not ask: some run with the netdev's own lock held,
+ * which asking takes.
  *
  * ib_get_eth_speed() takes RTNL each time, warns in the log of each netdev that
  * does not know its speed, and calls 2.5 Gbit/s 10.
  */
-static void arx_port_ask_speed(struct arx_dev *dev)
+static u32 arx_port_speed(struct arx_dev *dev)
 {
 	struct ethtool_link_ksettings link = {};
 
-	ASSERT_RTNL();
+	if (time_before(jiffies, READ_ONCE(dev->port_asked) + HZ) ||
+	    !rtnl_trylock())
+		return READ_ONCE(dev->port_mbps);
+
 	if (dev->netdev->reg_state != NETREG_REGISTERED ||
 	    __ethtool_get_link_ksettings(dev->netdev, &link) ||
 	    link.base.speed == (u32)SPEED_UNKNOWN)
 		link.base.speed = 0;
 	WRITE_ONCE(dev->port_mbps, link.base.speed);
 	WRITE_ONCE(dev->port_asked, jiffies);
-}
-
-static u32 arx_port_speed(struct arx_dev *dev)
-{
-	if (time_after(jiffies, READ_ONCE(dev->port_asked) + HZ) &&
-	    rtnl_trylock()) {
-		arx_port_ask_speed(dev);
-		rtnl_unlock();
-	}
-	return READ_ONCE(dev->port_mbps);
+	rtnl_unlock();
+	return link.base.speed;
 }
 
 /*
@@ -364,7 +360,7 @@ static bool arx_port_follow(struct arx_dev *dev)
 
 	ASSERT_RTNL();
 	WRITE_ONCE(dev->port_active, active);
-	arx_port_ask_speed(dev);
+	WRITE_ONCE(dev->port_asked, jiffies - HZ);	/* ask anew */
 	return changed;
 }
 

@@ -4,6 +4,13 @@
 #include <kunit/test.h>
 #include <linux/skbuff.h>
 
+#include "run.h"
+
+/* What the barrier before the last store found. */
+static void see_barrier(void);
+#undef smp_wmb
+#define smp_wmb() see_barrier()
+
 #include "run.c"
 
 #define BYTES	200	/* of payload */
@@ -425,6 +432,136 @@ static void run__well_formed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_run_well_formed(&run), s->good);
 }
 
+static const u8 *seen_from;	/* watched by see_barrier() */
+static u8 seen[3 * BYTES];
+static int barriers;
+
+static void see_barrier(void)
+{
+	memcpy(seen, seen_from, sizeof(seen));
+	barriers++;
+}
+
+/* The last word of a message is stored in one piece, behind all the rest. */
+static void run__last_word(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter from, to;
+	u8 *buf = PTR_ALIGN(t->mem + 8, 8);
+	u32 at, len, word;
+
+	seen_from = buf;
+	for (at = 0; at < 8; at++)
+		for (len = 1; len <= BYTES; len++) {
+			for (word = 8; word > len || (at + len) % word;)
+				word /= 2;
+			memset(t->mem, 0, sizeof(t->mem));
+			barriers = 0;
+			arx_iter_buf(&from, t->want);
+			arx_iter_buf(&to, buf + at);
+			KUNIT_ASSERT_EQ(test, ARX_COPY_OK,
+					arx_iter_copy_to_end(&to, &from, len));
+			KUNIT_ASSERT_EQ(test, barriers, 1);
+			KUNIT_ASSERT_MEMEQ(test, seen + at, t->want, len - word);
+			KUNIT_ASSERT_NULL(test, memchr_inv(seen + at + len - word,
+							   0, word));
+			KUNIT_ASSERT_MEMEQ(test, buf + at, t->want, len);
+			KUNIT_ASSERT_EQ(test, buf[at + len], 0);
+		}
+}
+
+/* The same from pieces to pieces; a word is in one piece of memory. */
+static void run__last_word_in_pieces(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter from, to;
+	u32 len, i;
+
+	lay_skb(test);
+	lay_mr(test);
+	seen_from = t->mem;
+	rcu_read_lock();
+	for (len = 1; len <= BYTES; len++) {
+		memset(t->mem, 0, sizeof(t->mem));
+		barriers = 0;
+		from = begin(t, ARX_ITER_SKB);
+		to = begin(t, ARX_ITER_MR);
+		if (arx_iter_copy_to_end(&to, &from, len) != ARX_COPY_OK ||
+		    barriers != 1)
+			break;
+		for (i = 0; i < len; i++) {
+			u32 in = i + t->mr.offset;
+			u32 off = (u8 *)t->blocks[in / BLOCK] + in % BLOCK - t->mem;
+
+			if (t->mem[off] != t->want[i])
+				break;
+			if (i == len - 1 ? seen[off] :
+			    i + 8 < len && seen[off] != t->want[i])
+				break;
+		}
+		if (i < len)
+			break;
+	}
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, len, BYTES + 1);
+}
+
+/* The end of a message that cannot be read, or written. */
+static void run__last_word_bad(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it, buf;
+
+	arx_iter_none(&it);
+	arx_iter_buf(&buf, t->got);
+	KUNIT_EXPECT_EQ(test, ARX_COPY_BAD_SOURCE,
+			arx_iter_copy_to_end(&buf, &it, 9));
+	arx_iter_buf(&buf, t->want);
+	KUNIT_EXPECT_EQ(test, ARX_COPY_BAD_DEST,
+			arx_iter_copy_to_end(&it, &buf, 9));
+	arx_iter_buf(&buf, t->want);
+	KUNIT_EXPECT_EQ(test, ARX_COPY_BAD_DEST,
+			arx_iter_copy_to_end(&it, &buf, 1));
+}
+
+/* Keys of what lies ahead, with no byte touched and the place kept. */
+static void run__check(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+	u32 skip;
+	bool ok;
+
+	lay_sge(test);
+	t->sge[5].lkey ^= 0x100;	/* bytes 131 to 137 */
+	t->sge[2].lkey ^= 0x100;	/* none */
+	for (skip = 0; skip <= BYTES; skip++) {
+		it = begin(t, ARX_ITER_SGE);
+		rcu_read_lock();
+		arx_iter_skip(&it, skip);
+		ok = arx_iter_check(&it, BYTES - skip);
+		rcu_read_unlock();
+		KUNIT_EXPECT_EQ(test, ok, skip >= 138);
+	}
+	it = begin(t, ARX_ITER_SGE);
+	rcu_read_lock();
+	ok = arx_iter_check(&it, 131);
+	rcu_read_unlock();
+	KUNIT_EXPECT_TRUE(test, ok);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 131, 50), ARX_COPY_OK);
+	KUNIT_EXPECT_MEMEQ(test, t->got, t->want, 131);
+	rcu_read_lock();
+	ok = arx_iter_check(&it, 1);
+	t->sge[5].lkey ^= 0x100;
+	ok |= arx_iter_check(&it, BYTES - 131 + 1);	/* there is no more */
+	rcu_read_unlock();
+	KUNIT_EXPECT_FALSE(test, ok);
+	KUNIT_EXPECT_EQ(test, take(t, &it, BYTES - 131, 50), ARX_COPY_OK);
+	KUNIT_EXPECT_MEMEQ(test, t->got, t->want + 131, BYTES - 131);
+	arx_iter_none(&it);
+	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 0));
+}
+
 static struct kunit_case run_cases[] = {
 	KUNIT_CASE_PARAM(run__any_step, kind_gen_params),
 	KUNIT_CASE_PARAM(run__skip, kind_gen_params),
@@ -434,6 +571,10 @@ static struct kunit_case run_cases[] = {
 	KUNIT_CASE(run__packets_end),
 	KUNIT_CASE(run__scatter),
 	KUNIT_CASE(run__bad_key),
+	KUNIT_CASE(run__last_word),
+	KUNIT_CASE(run__last_word_in_pieces),
+	KUNIT_CASE(run__last_word_bad),
+	KUNIT_CASE(run__check),
 	KUNIT_CASE_PARAM(run__well_formed, shape_gen_params),
 	{}
 };

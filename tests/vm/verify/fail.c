@@ -1428,6 +1428,52 @@ close:
 	return !has_failed();
 }
 
+/* ---- programs that poll memory ---- */
+
+/*
+ * B polls the last byte of a WRITE, as many programs do, with a thread of its
+ * own for that: what it finds behind the byte is the whole message. Lengths are
+ * odd and even, of one run and of several; the last byte counts up.
+ */
+static bool write_last(const struct config *c)
+{
+	static const uint32_t lengths[] = { 2, 3, 7, 8, 15, 64, 100, 4096, 4097, 60000 };
+	volatile uint8_t *last;
+	struct ibv_sge sge;
+	struct end e;
+	uint32_t len;
+	double end;
+	int i, j;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (i = 1; i <= 200 && !has_failed(); i++) {
+		len = lengths[i % ARRAY_SIZE(lengths)];
+		ctl_barrier();
+		if (is(A)) {
+			memset(e.mem.base, i, len);
+			sge = piece(&e, 0, len);
+			post(&e, request(&e, i, IBV_WR_RDMA_WRITE, &sge));
+			expect(&e, i, IBV_WC_SUCCESS);
+			continue;
+		}
+		last = e.mem.base + len - 1;
+		for (end = deadline(&e); *last != (uint8_t)i && now() < end;)
+			;
+		atomic_thread_fence(memory_order_acquire);
+		for (j = 0; j < (int)len && e.mem.base[j] == (uint8_t)i; j++)
+			;
+		if (j < (int)len)
+			failed("round %d: byte %d of %u is %#x when the last is there", i, j, len, e.mem.base[j]);
+		repoison(&e, 0, len);
+	}
+	for (; i <= 200; i++)
+		ctl_barrier();
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
 /* The AH of another PD leads nowhere. */
 static bool ud_foreign_ah(const struct config *c)
 {
@@ -2044,6 +2090,7 @@ const struct fail_case fail_cases[] = {
 	{ "ud_too_long", ud_too_long },
 	{ "ud_short_recv", ud_short_recv },
 	{ "ud_foreign_ah", ud_foreign_ah },
+	{ "write_last", write_last },
 	{ "send_inv", send_inv },
 	{ "send_inv_bad", send_inv_bad },
 	{ "query", query },

@@ -253,7 +253,10 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 	if (!mr)
 		return ARX_PLACED_BAD_DEST;
 	arx_iter_mr(&to, mr, resp->va, run->len);
-	err = arx_iter_copy(&to, &run->payload, run->len);
+	if (run->h.flags & ARX_LAST)
+		err = arx_iter_copy_to_end(&to, &run->payload, run->len);
+	else
+		err = arx_iter_copy(&to, &run->payload, run->len);
 	arx_mr_put(mr);
 	switch (err) {
 	case ARX_COPY_BAD_SOURCE:

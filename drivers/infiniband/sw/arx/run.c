@@ -5,6 +5,8 @@
  * 64-bit only), so moving payload is memcpy() from chunk to chunk.
  */
 
+#include <linux/unaligned.h>
+
 #include "run.h"
 
 /* Step over exhausted and empty entries; false at the end of the list. */
@@ -258,4 +260,97 @@ enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
 		return ARX_COPY_OK;
 	}
 	return arx_iter_copy_pieces(to, from, len);
+}
+
+/* Bytes of the largest aligned word that ends where @len bytes at @at end. */
+static u32 arx_last_word(const void *at, u32 len)
+{
+	u32 size = sizeof(u64);
+
+	while (size > len || !IS_ALIGNED((uintptr_t)at + len, size))
+		size /= 2;
+	return size;
+}
+
+/* Copy @len bytes, not 0; the last word is one store behind all others. */
+static void arx_copy_last(void *to, const void *from, u32 len)
+{
+	u32 size = arx_last_word(to, len);
+
+	len -= size;
+	memcpy(to, from, len);
+	to += len;
+	from += len;
+	smp_wmb();	/* pairs with the barrier of a program that polls @to */
+	switch (size) {
+	case sizeof(u64):
+		WRITE_ONCE(*(u64 *)to, get_unaligned((const u64 *)from));
+		break;
+	case sizeof(u32):
+		WRITE_ONCE(*(u32 *)to, get_unaligned((const u32 *)from));
+		break;
+	case sizeof(u16):
+		WRITE_ONCE(*(u16 *)to, get_unaligned((const u16 *)from));
+		break;
+	default:
+		WRITE_ONCE(*(u8 *)to, *(const u8 *)from);
+	}
+}
+
+/* The last bytes of a message, few, to where they are perhaps not in one piece. */
+static enum arx_copy_error arx_iter_put_last(struct arx_iter *to,
+					     const u8 *from, u32 len)
+{
+	while (len) {
+		u32 put;
+		void *at = arx_iter_next(to, len, &put);
+
+		if (!at)
+			return ARX_COPY_BAD_DEST;
+		if (put == len)
+			arx_copy_last(at, from, put);
+		else
+			memcpy(at, from, put);
+		from += put;
+		len -= put;
+	}
+	return ARX_COPY_OK;
+}
+
+/**
+ * arx_iter_copy_to_end - move the end of a message for which a program polls
+ * @to: as arx_iter_copy()
+ * @from: as arx_iter_copy()
+ * @len: bytes, not 0
+ *
+ * The last aligned word (of 8, 4, 2 bytes or 1) becomes visible in one piece,
+ * after everything that was written before.
+ *
+ * Context: as arx_iter_copy().
+ * Return: as arx_iter_copy().
+ */
+enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
+					 struct arx_iter *from, u32 len)
+{
+	u8 last[sizeof(u64)];
+	u32 n = min_t(u32, len, sizeof(last));
+	struct arx_iter buf __uninitialized;
+	enum arx_copy_error err;
+
+	if (arx_iter_has(from, len) && arx_iter_has(to, len)) {
+		arx_copy_last(to->at, from->at, len);
+		to->at += len;
+		to->room -= len;
+		from->at += len;
+		from->room -= len;
+		return ARX_COPY_OK;
+	}
+	err = arx_iter_copy_pieces(to, from, len - n);
+	if (err != ARX_COPY_OK)
+		return err;
+	arx_iter_buf(&buf, last);
+	err = arx_iter_copy_pieces(&buf, from, n);
+	if (err != ARX_COPY_OK)
+		return err;
+	return arx_iter_put_last(to, last, n);
 }

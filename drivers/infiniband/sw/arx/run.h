@@ -211,6 +211,8 @@ enum arx_copy_error {
 
 enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
 				  u32 len);
+enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
+					 struct arx_iter *from, u32 len);
 
 /**
  * struct arx_run - k packets of one message

@@ -2286,6 +2286,44 @@ static void responder__nak_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_QP_ACCESS_ERR], 1);
 }
 
+/*
+ * A NAK that waits behind a response is void once the request that it refused
+ * has been accepted: the requester would give up what the responder completed.
+ */
+static void responder__nak_too_late(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[1];
+	int rnr;
+
+	for (rnr = 0; rnr < 2; rnr++) {
+		u32 psn = PSN + 4 * rnr;
+
+		p->blocked = true;
+		request(p, ARX_OP_READ, WHOLE, psn, 0, 8);
+		request(p, ARX_OP_SEND, WHOLE, psn + (rnr ? 1 : 2), 0, 8);
+		KUNIT_EXPECT_TRUE(test, s->qp->resp.ack_due);
+		KUNIT_EXPECT_NE(test, s->qp->resp.ack_syndrome,
+				ARX_ACK_UNLIMITED);
+		/* A duplicate takes nothing back. */
+		request(p, ARX_OP_READ, WHOLE, psn, 0, 8);
+		request(p, ARX_OP_SEND, WHOLE, psn - 1, 0, 8);
+		pair_recv(p, 1, 1, 0, 2 * MTU);
+		/* It need not even ask for an answer. */
+		request(p, ARX_OP_SEND, ARX_FIRST, psn + 1, 0, MTU);
+		request(p, ARX_OP_SEND, ARX_LAST, psn + 2, 0, 8);
+		EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
+		p->blocked = false;
+		arx_qp_schedule(s->qp);
+		pair_settle(p);
+		EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, psn);
+		EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, psn + 1);
+		EXPECT_SILENT(test, p, 1);
+		request(p, ARX_OP_WRITE, WHOLE, psn + 3, 0, 8);
+		EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, psn + 3);
+	}
+}
+
 /* Zero bytes need no right to an address: 9.7.4.1.3 */
 static void responder__zero_length(struct kunit *test)
 {
@@ -3378,6 +3416,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(responder__rnr_at_the_end),
 	KUNIT_CASE_PARAM(responder__refuses, refusal_gen_params),
 	KUNIT_CASE(responder__nak_first),
+	KUNIT_CASE(responder__nak_too_late),
 	KUNIT_CASE(responder__zero_length),
 	KUNIT_CASE(responder__ud),
 	KUNIT_CASE(rdatomic__atomic_replay),

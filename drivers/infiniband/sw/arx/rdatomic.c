@@ -189,9 +189,8 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	rd.msn = resp->msn;
 	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
 	arx_rdatomic_queue(resp, &rd);
-	/* An answer that is due acknowledges all before it. */
-	if (!resp->nak_sent)
-		resp->ack_due = false;
+	/* The response acknowledges all before it, and what a NAK asked for. */
+	resp->ack_due = false;
 }
 
 /* The stored request that covers PSN @psn; an empty slot covers none. */

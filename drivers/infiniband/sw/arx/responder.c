@@ -51,6 +51,12 @@ void arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event)
 		resp->dead = true;
 }
 
+/* A NAK waits behind responses, or for the socket. */
+static bool arx_responder_owes_nak(const struct arx_resp *resp)
+{
+	return resp->ack_due && resp->ack_syndrome != ARX_ACK_UNLIMITED;
+}
+
 static void arx_responder_ack(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
@@ -58,7 +64,7 @@ static void arx_responder_ack(struct arx_qp *qp)
 	if (resp->dead)
 		return;
 	/* A NAK that could not be sent yet says more. */
-	if (resp->ack_due && resp->ack_syndrome != ARX_ACK_UNLIMITED)
+	if (arx_responder_owes_nak(resp))
 		return;
 	resp->ack_due = true;
 	resp->ack_syndrome = ARX_ACK_UNLIMITED;
@@ -390,8 +396,16 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 		if (run->h.op == ARX_OP_SEND || run->h.flags & ARX_IMM)
 			arx_responder_complete_run(qp, run);
 	}
-	if (run->h.flags & ARX_ACK_REQ)
+	/*
+	 * A NAK that is still due refused this very PSN. It would have the
+	 * requester repeat, or give up, what has been accepted now.
+	 */
+	if (arx_responder_owes_nak(resp)) {
+		resp->ack_due = false;
 		arx_responder_ack(qp);
+	} else if (run->h.flags & ARX_ACK_REQ) {
+		arx_responder_ack(qp);
+	}
 	return 0;
 }
 

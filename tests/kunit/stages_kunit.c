@@ -2668,16 +2668,21 @@ static void responder__ud(struct kunit *test)
 	pair_connect(test, p, IB_QPT_UD);
 	fill(p->side[0].buf, BUF, 1);
 
-	/* Nobody waits for it; a wrong Q_Key; too long: nothing happens. */
+	/* Nobody waits for it; a wrong Q_Key: nothing happens. */
 	ud_run(p, &run, 100);
 	pair_rx(p, 1, &run);
+	pair_recv(p, 1, 7, 0, 140);
 	pair_recv(p, 1, 1, 0, 140);
 	ud_run(p, &run, 100);
 	run.h.qkey++;
 	pair_rx(p, 1, &run);
+	EXPECT_NO_WC(test, &s->rcq);
+	/* Too long: the receive says so, and the next one takes what fits. */
 	ud_run(p, &run, 101);
 	pair_rx(p, 1, &run);
+	EXPECT_WC(test, &s->rcq, 7, IB_WC_LOC_LEN_ERR);
 	EXPECT_NO_WC(test, &s->rcq);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, BUF));
 
 	ud_run(p, &run, 100);

@@ -1401,7 +1401,7 @@ close:
 	return !has_failed();
 }
 
-/* A receive that is too short for the datagram: nothing is written behind it. */
+/* A receive that is too short for the datagram says so, nothing is written behind it, and the next one serves the next datagram. */
 static bool ud_short_recv(const struct config *c)
 {
 	struct config ud = *c;
@@ -1410,17 +1410,23 @@ static bool ud_short_recv(const struct config *c)
 	ud.qp = IBV_QPT_UD;
 	if (!end_open(&e, &ud, NULL))
 		goto close;
-	if (is(B))
+	if (is(B)) {
 		post_recv(&e, 101, 0, 100);
+		post_recv(&e, 102, 1024, 100);
+	}
 	ctl_barrier();
 	if (is(A)) {
 		post_send(&e, 1, 0, 61);
 		expect(&e, 1, IBV_WC_SUCCESS);
-	}
-	ctl_barrier();
-	if (is(B)) {
-		pause_ms(20);
+		post_send(&e, 2, 0, 60);
+		expect(&e, 2, IBV_WC_SUCCESS);
+	} else {
+		expect(&e, 101, IBV_WC_LOC_LEN_ERR);
 		repoison(&e, 0, 100);
+		if (expect(&e, 102, IBV_WC_SUCCESS).byte_len != 100)
+			failed("another datagram arrived");
+		repoison(&e, 1024, 100);
+		expect_state(&e, IBV_QPS_RTS);
 	}
 close:
 	end_close(&e);

@@ -624,6 +624,20 @@ static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 	return arx_iter_copy(&to, &run->payload, run->len);
 }
 
+/*
+ * A datagram that its receive WQE cannot hold. The WQE tells of it, as those of
+ * network cards do: if the WQE stayed, a program whose receives are all too
+ * short would wait for ever. The QP goes on: anybody may send a datagram. The
+ * MAD layer takes an error for the end of its QP, and its receives hold any MAD.
+ */
+static void arx_responder_ud_too_long(struct arx_qp *qp)
+{
+	arx_count(arx_qp_dev(qp), RX_DROPPED);
+	if (qp->ib.qp_type != IB_QPT_GSI)
+		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR,
+					     ARX_NO_EVENT);
+}
+
 /* UD: one that does not fit harms nobody. */
 static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 {
@@ -650,8 +664,7 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	}
 	if (run->len > resp->rwqe.length ||
 	    resp->rwqe.length - run->len < ARX_GRH_LEN) {
-		/* The WQE stays for a datagram that fits. */
-		arx_count(dev, RX_DROPPED);
+		arx_responder_ud_too_long(qp);
 		return 0;
 	}
 

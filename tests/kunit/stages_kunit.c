@@ -619,6 +619,33 @@ static void requester__headers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, left, 0);
 }
 
+/* 9.2.3: a packet that completes no receive does not ask for an event. */
+static void requester__solicited(struct kunit *test)
+{
+	static const struct {
+		enum ib_wr_opcode wr;
+		enum arx_op op;
+		bool asks;
+	} cases[] = {
+		{ IB_WR_SEND, ARX_OP_SEND, true },
+		{ IB_WR_SEND_WITH_IMM, ARX_OP_SEND, true },
+		{ IB_WR_RDMA_WRITE_WITH_IMM, ARX_OP_WRITE, true },
+		{ IB_WR_RDMA_WRITE, ARX_OP_WRITE, false },
+		{ IB_WR_RDMA_READ, ARX_OP_READ, false },
+	};
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		pair_send(p, 0, cases[i].wr, i, IB_SEND_SOLICITED, 0, 8);
+		w = EXPECT_SENT(test, p, 0, cases[i].op, PSN + i);
+		if (w)
+			KUNIT_EXPECT_EQ(test, cases[i].asks,
+					!!(w->run.h.flags & ARX_SOLICITED));
+	}
+}
+
 /* 10.8.3.3: a fence waits for READs before it. */
 static void requester__fence(struct kunit *test)
 {
@@ -3363,6 +3390,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__window),
 	KUNIT_CASE(requester__copies),
 	KUNIT_CASE(requester__headers),
+	KUNIT_CASE(requester__solicited),
 	KUNIT_CASE(requester__fence),
 	KUNIT_CASE(requester__max_rd_atomic),
 	KUNIT_CASE(requester__turn_ends),

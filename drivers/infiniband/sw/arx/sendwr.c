@@ -179,7 +179,9 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 	swqe->wc_opcode = kind->wc;
 	swqe->local = kind->local;
 	swqe->flags = kind->flags;
-	if (swqe->wqe.flags & IB_SEND_SOLICITED)
+	/* 9.2.3: only where a receive WQE completes */
+	if (swqe->wqe.flags & IB_SEND_SOLICITED &&
+	    (kind->op == ARX_OP_SEND || kind->flags & ARX_IMM))
 		swqe->flags |= ARX_SOLICITED;
 	if (kind->local)
 		return IB_WC_SUCCESS;

@@ -551,8 +551,8 @@ static bool arx_completer_unwatched(const struct arx_qp *qp)
  * under the lock: once it has changed, arx_completer_stop() ends the timer for
  * good.
  *
- * Context: any but hard interrupts, RCU read side; requester's lock may be
- * held.
+ * Context: any but hard interrupts; requester's lock may be held; @qp stays, by
+ * an RCU read section or because its consumer may not destroy it meanwhile.
  */
 void arx_completer_arm(struct arx_qp *qp)
 {

@@ -106,7 +106,8 @@ static int arx_rx_read_bth(struct sk_buff *skb, struct arx_headers *h)
 {
 	int len;
 
-	if (skb->len < ARX_BTH_LEN + ARX_ICRC_LEN ||
+	/* 9.2: padded to whole words, as all headers are. */
+	if (skb->len < ARX_BTH_LEN + ARX_ICRC_LEN || skb->len % 4 ||
 	    !pskb_may_pull(skb, ARX_BTH_LEN))
 		return -EINVAL;
 	len = arx_bth_read(h, skb->data);
@@ -116,12 +117,8 @@ static int arx_rx_read_bth(struct sk_buff *skb, struct arx_headers *h)
 	return len;
 }
 
-/*
- * From a packet that begins with its BTH to one that begins with its payload,
- * whose length is returned. Of a packet whose ICRC does not fit no more is read
- * than what says how long it must be.
- */
-static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
+/* What the BTH alone can tell: bytes of all headers, or -EINVAL. */
+static int arx_rx_parse(struct arx_rx *rx, struct sk_buff *skb,
 			struct arx_headers *h)
 {
 	int len = arx_rx_read_bth(skb, h);
@@ -130,18 +127,29 @@ static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
 		arx_rx_count(rx, ARX_CNT_RX_MALFORMED);
 		return -EINVAL;
 	}
-	if (!arx_rx_icrc_fits(rx, skb)) {
-		arx_rx_count(rx, ARX_CNT_RX_ICRC_ERR);
-		return -EINVAL;
-	}
-	arx_extensions_read(h, skb->data);
 	/* The default partition, as a full or as a limited member: 10.9.3 */
 	if ((h->pkey | BIT(15)) != ARX_PKEY) {
 		arx_rx_count(rx, ARX_CNT_RX_BAD_PKEY);
 		return -EINVAL;
 	}
+	return len;
+}
 
-	__skb_pull(skb, len);
+/*
+ * From a packet that begins with its BTH to one that begins with its payload,
+ * whose length is returned. The ICRC reads all of the packet, so it is computed
+ * only for packets that somebody waits for. What follows the BTH is not read
+ * before the ICRC is known to fit.
+ */
+static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
+			struct arx_headers *h, int headers)
+{
+	if (!arx_rx_icrc_fits(rx, skb)) {
+		arx_rx_count(rx, ARX_CNT_RX_ICRC_ERR);
+		return -EINVAL;
+	}
+	arx_extensions_read(h, skb->data);
+	__skb_pull(skb, headers);
 	return skb->len - h->pad - ARX_ICRC_LEN;
 }
 
@@ -413,35 +421,49 @@ static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 	return true;
 }
 
+static bool arx_rx_is_for_group(const struct arx_rx *rx,
+				const struct arx_headers *h)
+{
+	return h->qpn == ARX_MULTICAST_QPN && h->service == ARX_SERVICE_UD &&
+	       arx_rx_is_multicast(&rx->daddr);
+}
+
 /* One packet, beginning with its BTH. */
 static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 {
 	bool folded = rx->avoided && arx_is_folded(skb->len, rx->size);
 	struct arx_headers h __uninitialized;
+	struct arx_qp *qp = NULL;
+	bool group, continues;
 	int len;
 
 	skb_mark_not_on_list(skb);
 	if (arx_rx_goes_on(rx, skb))
 		return;
-	len = arx_rx_strip(rx, skb, &h);
+	len = arx_rx_parse(rx, skb, &h);
 	if (len < 0)
 		goto drop;
 
-	if (h.qpn == ARX_MULTICAST_QPN && h.service == ARX_SERVICE_UD &&
-	    arx_rx_is_multicast(&rx->daddr)) {
+	group = arx_rx_is_for_group(rx, &h);
+	continues = !folded && arx_rx_continues(rx, &h);
+	if (!group && !continues) {
+		qp = arx_rx_admit(rx, &h);
+		if (!qp)
+			goto drop;
+	}
+	len = arx_rx_strip(rx, skb, &h, len);
+	if (len < 0)
+		goto drop;
+
+	if (group) {
 		arx_rx_receive_multicast(rx, skb, len, &h);
 		consume_skb(skb);
 		return;
 	}
-
-	if (!folded && arx_rx_continues(rx, &h)) {
+	if (continues) {
 		arx_rx_append(rx, skb, len, &h);
 	} else {
-		struct arx_qp *qp = arx_rx_admit(rx, &h);
-
 		arx_rx_flush(rx, qp, &h);
-		if (!qp)
-			goto drop;
 		rx->qp = qp;
 		arx_rx_begin(rx, skb, len, &h);
 		if (folded)

@@ -514,6 +514,15 @@ void pair_look(struct pair *p, int side)
 	local_bh_enable();
 }
 
+/* True if a waiting requester sees that @change happened. */
+bool pair_progresses(struct arx_qp *qp, void (*change)(struct arx_qp *qp))
+{
+	struct arx_progress seen = arx_requester_progress(qp);
+
+	change(qp);
+	return arx_requester_progressed(qp, &seen);
+}
+
 /* Of how many send rings a CPU has to look at. */
 int watch_load_of(int cpu)
 {

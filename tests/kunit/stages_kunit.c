@@ -977,6 +977,22 @@ static void requester__turns_end(struct kunit *test)
 	KUNIT_EXPECT_GE(test, p->sent, 5000);
 }
 
+static void end_rnr_wait(struct arx_qp *qp)
+{
+	qp->comp.rnr_wait = false;
+	qp->comp.rewinds++;
+}
+
+/* The end of an RNR wait is progress, though one count falls as another rises. */
+static void requester__rnr_over_is_progress(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	qp->comp.rnr_wait = true;
+	KUNIT_EXPECT_TRUE(test, pair_progresses(qp, end_rnr_wait));
+}
+
 /* Local work. */
 
 static struct arx_mr *fast_mr(struct kunit *test, struct pair *p, int side)
@@ -3394,6 +3410,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__fence),
 	KUNIT_CASE(requester__max_rd_atomic),
 	KUNIT_CASE(requester__turn_ends),
+	KUNIT_CASE(requester__rnr_over_is_progress),
 	KUNIT_CASE(requester__no_reads_allowed),
 	KUNIT_CASE(requester__longest_read),
 	KUNIT_CASE(requester__selective_signalling),

@@ -557,12 +557,32 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp)
 	return turn;
 }
 
-/* Is there anything the completer did that lets a waiting requester go on? */
-static u32 arx_requester_progress(const struct arx_qp *qp)
+/* What the completer changes when a waiting requester may go on. */
+struct arx_progress {
+	u32 una;
+	u32 done;
+	u32 rewinds;
+	bool rnr_wait;
+};
+
+static struct arx_progress arx_requester_progress(const struct arx_qp *qp)
 {
-	return arx_published(&qp->comp.una) +
-	       arx_published(&qp->comp.done) +
-	       arx_published(&qp->comp.rewinds) + READ_ONCE(qp->comp.rnr_wait);
+	return (struct arx_progress) {
+		.una = arx_published(&qp->comp.una),
+		.done = arx_published(&qp->comp.done),
+		.rewinds = arx_published(&qp->comp.rewinds),
+		.rnr_wait = READ_ONCE(qp->comp.rnr_wait),
+	};
+}
+
+/* True if the completer has changed any of it since @seen. */
+static bool arx_requester_progressed(const struct arx_qp *qp,
+				     const struct arx_progress *seen)
+{
+	struct arx_progress now = arx_requester_progress(qp);
+
+	return now.una != seen->una || now.done != seen->done ||
+	       now.rewinds != seen->rewinds || now.rnr_wait != seen->rnr_wait;
 }
 
 /*
@@ -573,8 +593,8 @@ static u32 arx_requester_progress(const struct arx_qp *qp)
 static void arx_requester_locked(struct arx_qp *qp)
 {
 	struct arx_req *req = &qp->req;
+	struct arx_progress seen;
 	enum arx_turn turn;
-	u32 seen;
 
 	WRITE_ONCE(req->waiting, false);
 	do {
@@ -584,7 +604,7 @@ static void arx_requester_locked(struct arx_qp *qp)
 			break;
 		WRITE_ONCE(req->waiting, true);
 		smp_mb();	/* pairs with arx_completer_rx() */
-	} while (seen != arx_requester_progress(qp));
+	} while (arx_requester_progressed(qp, &seen));
 	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
 
 	if (arx_requester_flushing(qp))

@@ -756,6 +756,29 @@ static void qp__sqd_event_asked_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
 }
 
+/* A message that was held up before its first packet does not begin in SQD. */
+static void qp__sqd_held_up(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dev.port_active = false;
+	p->blocked = true;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	p->blocked = false;
+	p->attr.en_sqd_async_notify = 1;
+	KUNIT_ASSERT_EQ(test, 0, pair_modify(p, 0, IB_QPS_SQD,
+					     IB_QP_EN_SQD_ASYNC_NOTIFY));
+	pair_requester(p, 0);
+	KUNIT_EXPECT_EQ(test, p->sent, 0);
+	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
+
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	pair_pump(p);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+}
+
 /* A message of which a part was sent is not drained. */
 static void qp__sqd_half_sent(struct kunit *test)
 {
@@ -1005,6 +1028,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__sqd_after_sqe),
 	KUNIT_CASE(qp__sqd_event_asked_for),
 	KUNIT_CASE(qp__sqd_half_sent),
+	KUNIT_CASE(qp__sqd_held_up),
 	KUNIT_CASE(qp__failed_stays_so),
 	KUNIT_CASE(qp__cq_overrun),
 	KUNIT_CASE(qp__sqe_recovers),

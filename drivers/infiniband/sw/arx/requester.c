@@ -188,6 +188,20 @@ static void arx_requester_cover(struct arx_req *req, u32 n)
 		arx_publish(&req->nxt, arx_psn_add(req->psn, n));
 }
 
+/*
+ * Nothing of it left: PSNs from @nxt on have not been sent yet, after all. If an
+ * acknowledgment (a forged one) has come for them meanwhile, they stay covered.
+ */
+static void arx_requester_uncover(struct arx_qp *qp, u32 nxt)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	spin_lock(&comp->lock);
+	if (arx_psn_diff(comp->una, nxt) <= 0)
+		arx_publish(&qp->req.nxt, nxt);
+	spin_unlock(&comp->lock);
+}
+
 /* Hand @run over; @psns is what it takes of the sequence, @bytes of the WQE. */
 static __always_inline enum arx_turn
 arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
@@ -196,12 +210,15 @@ arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 {
 	struct arx_req *req = &qp->req;
 	bool last = run->h.flags & ARX_LAST;
+	u32 nxt = req->nxt;
 	int err;
 
 	arx_requester_cover(req, psns);
 	err = arx_send_run(qp, av, run, &req->batch);
-	if (err == -EAGAIN)
+	if (err == -EAGAIN) {
+		arx_requester_uncover(qp, nxt);
 		return ARX_TURN_BLOCKED;
+	}
 	if (err == -EFAULT) {
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;

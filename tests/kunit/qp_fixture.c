@@ -514,6 +514,23 @@ void pair_look(struct pair *p, int side)
 	local_bh_enable();
 }
 
+/* In @state the requester deals with @n WQEs; bottom halves are off. */
+void pair_steps(struct pair *p, int side, enum ib_qp_state state, int n)
+{
+	struct arx_qp *qp = p->side[side].qp;
+	u32 budget = ARX_TURN_BYTES;
+
+	arx_qp_set_state(qp, state);
+	rcu_read_lock();
+	spin_lock(&qp->req.lock);
+	while (n--) {
+		arx_requester_fetch(qp);
+		arx_requester_step(qp, &budget);
+	}
+	spin_unlock(&qp->req.lock);
+	rcu_read_unlock();
+}
+
 /* True if a waiting requester sees that @change happened. */
 bool pair_progresses(struct arx_qp *qp, void (*change)(struct arx_qp *qp))
 {

@@ -112,6 +112,7 @@ void pair_timeout(struct pair *p, int side);
 void pair_rnr_over(struct pair *p, int side);
 void pair_requester(struct pair *p, int side);
 void pair_look(struct pair *p, int side);
+void pair_steps(struct pair *p, int side, enum ib_qp_state state, int n);
 bool pair_progresses(struct arx_qp *qp, void (*change)(struct arx_qp *qp));
 void pair_block_second(struct pair *p, struct arx_qp *qp);
 int watch_load_of(int cpu);

@@ -756,6 +756,40 @@ static void qp__sqd_event_asked_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
 }
 
+/*
+ * 10.3.1: what was posted before SQE was left comes back flushed, however much
+ * of it one turn can flush. What is posted afterwards is sent.
+ */
+static void qp__sqe_flushes_all(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	int i;
+
+	pair_connect(test, p, IB_QPT_UC);
+	p->dev.port_active = false;
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
+	p->dma->lkey ^= 0x100;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 0, 0, 0, 8);
+	p->dma->lkey ^= 0x100;
+	for (i = 1; i < 8; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 8);
+	local_bh_disable();	/* nobody else flushes the rest meanwhile */
+	pair_steps(p, 0, IB_QPS_RTS, 4);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_SQE);
+	KUNIT_EXPECT_EQ(test, s->qp->req.sent, 4);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
+	local_bh_enable();
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 8, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_WC(test, &s->scq, 0, IB_WC_LOC_PROT_ERR);
+	for (i = 1; i < 8; i++)
+		EXPECT_WC(test, &s->scq, i, IB_WC_WR_FLUSH_ERR);
+	EXPECT_WC(test, &s->scq, 8, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+}
+
 /* A message that was held up before its first packet does not begin in SQD. */
 static void qp__sqd_held_up(struct kunit *test)
 {
@@ -1029,6 +1063,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__sqd_event_asked_for),
 	KUNIT_CASE(qp__sqd_half_sent),
 	KUNIT_CASE(qp__sqd_held_up),
+	KUNIT_CASE(qp__sqe_flushes_all),
 	KUNIT_CASE(qp__failed_stays_so),
 	KUNIT_CASE(qp__cq_overrun),
 	KUNIT_CASE(qp__sqe_recovers),

@@ -143,10 +143,14 @@ static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
 	return swqe;
 }
 
-/* Complete a WQE that failed; the first of them says why. */
+/*
+ * Complete a WQE that failed; the first of them says why. One that is flushed
+ * never is the first, also where the QP is in RTS again by now.
+ */
 static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
 {
-	if (arx_completer_flushing(qp))
+	if (arx_completer_flushing(qp) ||
+	    swqe->status == IB_WC_WR_FLUSH_ERR)
 		arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 	else
 		arx_completer_fail(qp, swqe->status, 0);

@@ -406,6 +406,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	req->rd_sent = 0;
 	req->waiting = false;
 	req->failed = false;
+	req->flushes = false;
 	req->drained = false;
 	comp->done = req->fetched;
 	comp->told = req->fetched;
@@ -592,13 +593,40 @@ static bool arx_qp_resizes_history(const struct arx_qp *qp,
 	       attr->max_dest_rd_atomic != qp->attr.max_dest_rd_atomic;
 }
 
+/*
+ * A kernel consumer may be posting. Behind its WQE arx_post_send() sees RESET
+ * and takes no more: what arx_qp_reset() drops is all that there is.
+ */
+static void arx_qp_close_sends(struct arx_qp *qp)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->post_lock, flags);
+	arx_qp_set_state(qp, IB_QPS_RESET);
+	spin_unlock_irqrestore(&qp->post_lock, flags);
+}
+
+/*
+ * 10.3.1, SQE to RTS: the WQE that failed is complete, and what was posted up to
+ * now comes back flushed, however much of it the requester has flushed so far.
+ */
+static void arx_qp_leave_sqe(struct arx_qp *qp)
+{
+	struct arx_req *req = &qp->req;
+
+	req->failed = false;
+	req->flush_end = READ_ONCE(qp->sq.hdr->prod);
+	req->flushes = req->flush_end != req->sent;
+}
+
 static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 {
-	if (state == IB_QPS_RESET)
+	if (state == IB_QPS_RESET) {
+		arx_qp_close_sends(qp);
 		arx_qp_reset(qp);
-	/* Only there is the one that failed complete: 10.3.1, SQE to RTS. */
+	}
 	if (state == IB_QPS_RTS && qp->state == IB_QPS_SQE)
-		qp->req.failed = false;
+		arx_qp_leave_sqe(qp);
 	if (state == IB_QPS_RTS)
 		qp->req.drained = false;
 	if (state == IB_QPS_RTR && qp->service == ARX_SERVICE_UD)

@@ -72,10 +72,12 @@ enum arx_req_pending {
  * @rewinds: comp.rewinds answered so far
  * @rd_sent: READs and atomics handed over, counted like comp.rd_done
  * @unacked: packets sent since the last acknowledge request
+ * @flush_end: if @flushes, SQ index behind the last WQE that left SQE unsent
  * @batch: what has not left yet; empty between turns
  * @waiting: stopped for the completer; published, see arx_requester_run()
  * @blocked: stopped for the socket, which starts it again; published
  * @failed: a WQE got an error status: no further one is executed
+ * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
  */
 struct arx_req {
@@ -90,10 +92,12 @@ struct arx_req {
 	u32 rewinds;
 	u32 rd_sent;
 	u32 unacked;
+	u32 flush_end;
 	struct arx_tx_batch batch;
 	bool waiting;
 	bool blocked;
 	bool failed;
+	bool flushes;
 	bool drained;
 };
 

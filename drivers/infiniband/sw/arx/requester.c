@@ -485,9 +485,10 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp, u32 *budget)
 	struct arx_swqe *swqe = arx_qp_swqe(qp, qp->req.sent);
 	struct arx_req *req = &qp->req;
 
-	if (arx_requester_flushing(qp)) {
+	if (arx_requester_flushing(qp) || req->flushes) {
 		swqe->status = IB_WC_WR_FLUSH_ERR;
 		arx_requester_next(qp);
+		req->flushes = req->flushes && req->sent != req->flush_end;
 		return ARX_TURN_GO;
 	}
 	if (swqe->status != IB_WC_SUCCESS) {

@@ -73,6 +73,15 @@ gids_are() {
 	have=$(gids "$host" "$device")
 	[[ $want == "$have" ]] || { printf 'GIDs:\n%s\nnot:\n%s\n' "$have" "$want"; return 1; }
 }
+# The default GID, which is the link-local address as well, is the first: programs stop at the first hole.
+first_gid() {
+	on "$1" bash -c 'cd "/sys/class/infiniband/$0/ports/1" && echo "$(<gids/0) $(<gid_attrs/ndevs/0) $(<gid_attrs/types/0)"' "$2"
+}
+first_gid_is() {
+	local want
+	want="$(gid_of "$(link_local "$1" "$3")") $3 RoCE v2"
+	[[ "$(first_gid "$1" "$2" 2>&1)" == "$want" ]] || { echo "GID 0: $(first_gid "$1" "$2" 2>&1), not $want"; return 1; }
+}
 becomes() { until_true 15 "$@" || { "$@"; return 1; }; }
 gone() { ! on "$1" rdma link show "$2/1" 2>/dev/null | finds .; }
 
@@ -167,7 +176,24 @@ comes_up() {
 	becomes port_is h1 "${driver}1" "ACTIVE LINK_UP $(netdev_shown "$1")"
 	becomes port_is h2 "${driver}2" "ACTIVE LINK_UP $(netdev_shown "$1")"
 	becomes gids_are h1 "${driver}1" "${1}0" 192.0.2.1 fd00::1 "$(link_local h1 "${1}0")"
+	becomes first_gid_is h1 "${driver}1" "${1}0"
 	mtu_is h1 "${driver}1" 4096
+}
+# A VLAN with an address of its own; what the real device gets is not the device's.
+vlan_mac() {
+	ip -n h1 link set vlan0 address 02:00:00:00:00:55
+	ip -n h1 address flush dev vlan0 scope link
+	becomes first_gid_is h1 "${driver}1" vlan0
+	ip -n h1 address add 198.51.100.1/24 dev eth0
+	ip -n h1 link set eth0 down
+	ip -n h1 link set eth0 up
+	ip -n h1 link set vlan0 up
+	ip -n h1 address replace fd00::1/64 dev vlan0 nodad
+	becomes port_is h1 "${driver}1" "ACTIVE LINK_UP eth0"
+	becomes gids_are h1 "${driver}1" vlan0 192.0.2.1 fd00::1 "$(link_local h1 vlan0)"
+	becomes first_gid_is h1 "${driver}1" vlan0
+	ip -n h1 address del 198.51.100.1/24 dev eth0
+	ip -n h2 neigh flush dev vlan0
 }
 # remove the netdevs under the devices
 removed() {
@@ -202,6 +228,7 @@ for kind in "${kinds[@]}"; do
 	check $kind 20 kind $kind
 	check $kind-up 40 comes_up $kind
 	[[ $kind != vlan ]] || check $kind-events 40 port_events vlan0 'DOWN DISABLED' "$(netdev_shown vlan)"
+	[[ $kind != vlan ]] || check $kind-mac-address 40 vlan_mac
 	carries $kind
 	[[ $kind != vlan ]] || check $kind-shaped 60 shaped tbf rate 100mbit burst 64kb latency 2s
 	[[ $kind != macvlan ]] || check $kind-delayed 60 shaped netem delay 5ms limit 10000
@@ -232,9 +259,9 @@ failover() {
 	(( $(sent eth1) - before > 1000000 )) || { echo "eth1 has sent only $(($(sent eth1) - before)) bytes"; return 1; }
 	port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'
 }
-# The core forgets the default GID, which is the link-local address once more
 failed_over() {
 	becomes gids_are h1 "${driver}1" bond0 192.0.2.1 fd00::1 "$(link_local h1 bond0)"
+	becomes first_gid_is h1 "${driver}1" bond0
 	traffic_works
 }
 no_slave() {

@@ -50,8 +50,9 @@ enum {
  * @port_asked: when that was, in jiffies
  * @doorbell_usecs: device attribute, see watch.c
  * @stats: per-CPU counters
- * @gids: the core is to look at the netdev's addresses again, and to forget
- *	what it has if that is stale; see gids.c
+ * @gids: the work that has the core look at the netdev's addresses: whether it
+ *	is to look again and forget what it has, how often to look at the
+ *	default GID, and the task that scans for that one; see gids.c
  * @mcast: multicast groups, see mcast.c
  */
 struct arx_dev {
@@ -70,7 +71,10 @@ struct arx_dev {
 	u32 doorbell_usecs;
 	struct arx_stats __percpu *stats;
 	struct {
-		struct work_struct work;
+		struct delayed_work work;
+		struct task_struct *scanner;
+		u32 looks;
+		bool rescan;
 		bool stale;
 	} gids;
 	struct {

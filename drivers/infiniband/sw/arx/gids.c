@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * GIDs follow the addresses of a netdev, which is the core's work, with two
+ * GIDs follow the addresses of a netdev, which is the core's work, with three
  * exceptions.
  *
  * A VLAN: the core offers a RoCE device the addresses of its port's netdev and
  * of those above it, but goes down to the real device below a VLAN before it
  * compares. So a device on a VLAN names the real one as its port's, and of the
- * addresses offered then it takes those that are on the VLAN, or above.
+ * addresses offered then it takes those that are on the VLAN, or above. The
+ * default GID, at index 0, follows from the port's netdev itself: for that one
+ * the device names the VLAN, and only to a scan of its own.
+ *
+ * A bond: after a failover the core removes the GIDs and adds all but the
+ * default one. It is told to look again.
  *
  * lo: the core sees its addresses when the device is registered and follows
  * only netdevs of type Ethernet. It is told to look again.
@@ -28,14 +33,15 @@
  */
 static struct net_device *arx_vlan_get_netdev(struct ib_device *ib, u32 port)
 {
-	struct net_device *netdev = to_arx_dev(ib)->netdev;
-	struct net_device *real;
+	struct arx_dev *dev = to_arx_dev(ib);
+	struct net_device *netdev = dev->netdev;
 
 	if (READ_ONCE(netdev->reg_state) != NETREG_REGISTERED)
 		return NULL;
-	real = vlan_dev_real_dev(netdev);
-	dev_hold(real);
-	return real;
+	if (READ_ONCE(dev->gids.scanner) != current)
+		netdev = vlan_dev_real_dev(netdev);
+	dev_hold(netdev);
+	return netdev;
 }
 
 static int arx_vlan_add_gid(const struct ib_gid_attr *attr, void **context)
@@ -62,15 +68,82 @@ static const struct ib_device_ops arx_vlan_ops = {
 	.del_gid = arx_vlan_del_gid,
 };
 
-/* There is no way to have the core remove but one address: all come anew. */
-static void arx_gids_rescan(struct work_struct *work)
-{
-	struct arx_dev *dev = container_of(work, struct arx_dev, gids.work);
+/*
+ * The core's works cannot be waited for, neither those that follow a bond's
+ * failover nor those that free the place of a GID that was removed. So the
+ * default GID is looked for this many times, this many jiffies apart.
+ */
+#define ARX_GIDS_LOOKS	5
+#define ARX_GIDS_PAUSE	(HZ / 5)
 
+static bool arx_gids_default_is_missing(struct arx_dev *dev)
+{
+	union ib_gid gid;
+
+	return rdma_query_gid(&dev->ib, ARX_PORT, 0, &gid);
+}
+
+/* The work alone scans so; rdma_roce_rescan_port() asks in its caller's task. */
+static void arx_gids_add_default(struct arx_dev *dev)
+{
+	WRITE_ONCE(dev->gids.scanner, current);
+	rdma_roce_rescan_port(&dev->ib, ARX_PORT);
+	WRITE_ONCE(dev->gids.scanner, NULL);
+}
+
+/* There is no way to have the core remove but one address: all come anew. */
+static void arx_gids_rescan(struct arx_dev *dev)
+{
 	if (xchg(&dev->gids.stale, false))
 		roce_del_all_netdev_gids(&dev->ib, ARX_PORT, dev->netdev);
 	rdma_roce_rescan_port(&dev->ib, ARX_PORT);
+}
+
+static void arx_gids_work(struct work_struct *work)
+{
+	struct arx_dev *dev = container_of(work, struct arx_dev,
+					   gids.work.work);
+
+	if (!ib_device_try_get(&dev->ib))
+		return;
+	if (xchg(&dev->gids.rescan, false))
+		arx_gids_rescan(dev);
+	if (arx_gids_default_is_missing(dev))
+		arx_gids_add_default(dev);
+	if (READ_ONCE(dev->gids.looks)) {
+		WRITE_ONCE(dev->gids.looks, dev->gids.looks - 1);
+		queue_delayed_work(ib_wq, &dev->gids.work, ARX_GIDS_PAUSE);
+	}
 	ib_device_put(&dev->ib);
+}
+
+/**
+ * arx_gids_registered - see to the GIDs of a device that the core did not add
+ * @dev: registered, and held
+ */
+void arx_gids_registered(struct arx_dev *dev)
+{
+	if (is_vlan_dev(dev->netdev))
+		queue_delayed_work(ib_wq, &dev->gids.work, 0);
+}
+
+/**
+ * arx_gids_netdev_event - follow a device's netdev where the core does not
+ * @dev: registered, and held
+ * @event: NETDEV_CHANGEADDR or NETDEV_BONDING_FAILOVER
+ *
+ * Context: RTNL is held.
+ */
+void arx_gids_netdev_event(struct arx_dev *dev, unsigned long event)
+{
+	if (event == NETDEV_CHANGEADDR) {
+		if (!is_vlan_dev(dev->netdev))
+			return;
+		WRITE_ONCE(dev->gids.stale, true);
+		WRITE_ONCE(dev->gids.rescan, true);
+	}
+	WRITE_ONCE(dev->gids.looks, ARX_GIDS_LOOKS);
+	mod_delayed_work(ib_wq, &dev->gids.work, ARX_GIDS_PAUSE);
 }
 
 /* An address has come or gone. */
@@ -87,9 +160,10 @@ static void arx_gids_event(struct net_device *netdev, unsigned long event)
 	dev = to_arx_dev(ib);
 	if (event == NETDEV_DOWN)
 		WRITE_ONCE(dev->gids.stale, true);
+	WRITE_ONCE(dev->gids.rescan, true);
 	/* What is queued already will see this address, too. */
-	if (!queue_work(ib_wq, &dev->gids.work))
-		ib_device_put(ib);
+	queue_delayed_work(ib_wq, &dev->gids.work, 0);
+	ib_device_put(ib);
 }
 
 static int arx_gids_ipv4_event(struct notifier_block *nb, unsigned long event,
@@ -122,7 +196,7 @@ static struct notifier_block arx_gids_ipv6 = {
  */
 void arx_gids_init_dev(struct arx_dev *dev)
 {
-	INIT_WORK(&dev->gids.work, arx_gids_rescan);
+	INIT_DELAYED_WORK(&dev->gids.work, arx_gids_work);
 	if (is_vlan_dev(dev->netdev))
 		ib_set_device_ops(&dev->ib, &arx_vlan_ops);
 }
@@ -135,8 +209,7 @@ void arx_gids_init_dev(struct arx_dev *dev)
  */
 void arx_gids_exit_dev(struct arx_dev *dev)
 {
-	/* It held the device until its last step, which may not be over. */
-	cancel_work_sync(&dev->gids.work);
+	cancel_delayed_work_sync(&dev->gids.work);
 }
 
 /** arx_gids_init - at module load */

@@ -7,6 +7,8 @@ struct arx_dev;
 
 void arx_gids_init_dev(struct arx_dev *dev);
 void arx_gids_exit_dev(struct arx_dev *dev);
+void arx_gids_registered(struct arx_dev *dev);
+void arx_gids_netdev_event(struct arx_dev *dev, unsigned long event);
 void arx_gids_init(void);
 void arx_gids_exit(void);
 

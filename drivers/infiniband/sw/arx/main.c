@@ -461,6 +461,7 @@ static int arx_link_confirm(struct net_device *netdev, struct net *net)
 		ib_unregister_device_and_put(ib);
 		return -ENODEV;
 	}
+	arx_gids_registered(to_arx_dev(ib));
 	ib_device_put(ib);
 	return 0;
 }
@@ -562,6 +563,10 @@ static int arx_netdev_event(struct notifier_block *nb, unsigned long event,
 	case NETDEV_CHANGE:
 		changed = arx_port_follow(dev);
 		arx_port_event(ib, netdev, changed, dev->port_active);
+		break;
+	case NETDEV_CHANGEADDR:
+	case NETDEV_BONDING_FAILOVER:
+		arx_gids_netdev_event(dev, event);
 		break;
 	}
 

@@ -227,8 +227,8 @@ kinds=(vlan macvlan bridge)
 for kind in "${kinds[@]}"; do
 	check $kind 20 kind $kind
 	check $kind-up 40 comes_up $kind
-	[[ $kind != vlan ]] || check $kind-events 40 port_events vlan0 'DOWN DISABLED' "$(netdev_shown vlan)"
-	[[ $kind != vlan ]] || check $kind-mac-address 40 vlan_mac
+	[[ $kind != vlan ]] || check $kind-events 90 port_events vlan0 'DOWN DISABLED' "$(netdev_shown vlan)"
+	[[ $kind != vlan ]] || check $kind-mac-address 60 vlan_mac
 	carries $kind
 	[[ $kind != vlan ]] || check $kind-shaped 60 shaped tbf rate 100mbit burst 64kb latency 2s
 	[[ $kind != macvlan ]] || check $kind-delayed 60 shaped netem delay 5ms limit 10000
@@ -285,7 +285,7 @@ brief || check bond-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
 check bond-failover 60 failover
 check bond-failed-over 40 failed_over
 check bond-no-slave 30 no_slave
-check bond-events 40 bond_events
+check bond-events 90 bond_events
 check bond-removed 20 removed bond
 
 # ---- one host: dummy and lo ----
@@ -500,7 +500,7 @@ links_are_gone() { ! ls /sys/class/infiniband | finds "$1" && gone h1 "$1"; }
 hosts --mtu 9000
 check netns-moved 60 moved
 check netns-moved-back 60 moved_back
-check netns-others-groups 60 others_groups
+check netns-others-groups 90 others_groups
 check netns-ends 30 namespace_ends
 check exclusive 60 gone h2 "${driver}1"
 
@@ -596,7 +596,7 @@ netdev_removed() {
 	becomes gone h2 "${driver}2"
 }
 check up-down 60 updown
-check events 40 port_events eth0 'DOWN DISABLED' eth0
+check events 90 port_events eth0 'DOWN DISABLED' eth0
 check mtu 60 mtus
 check addresses 60 follow_addresses
 check mac-address 60 mac

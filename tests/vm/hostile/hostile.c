@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * hostile verbs DEVICE
+ * hostile errors DEVICE
  * hostile commands DEVICE SECONDS
  * hostile rings DEVICE SECONDS
  * hostile threads DEVICE SECONDS [rude]
@@ -205,6 +206,8 @@ int main(int argc, char **argv)
 	make_objects(&o, argv[2], argc > 3 && strchr(argv[3], ':'));
 	if (!strcmp(verb, "verbs"))
 		abuse_verbs(&o);
+	else if (!strcmp(verb, "errors"))
+		expect_errors(&o);
 	else if (!strcmp(verb, "commands") && argc == 4)
 		abuse_commands(&o, atoi(argv[3]));
 	else if (!strcmp(verb, "rings") && argc == 4)

@@ -5,6 +5,7 @@
  *
  *	hostile.c	the choice, and objects to be abused
  *	verbs.c		verbs with arguments out of range
+ *	errors.c	the errno of refused verbs, and what queries say
  *	raw.c		uverbs commands of random bytes, past libibverbs
  *	rings.c		the process's own rings overwritten
  *	threads.c	threads that call random verbs on the same objects
@@ -55,6 +56,7 @@ int verdict(void);	/* for exit() */
 void expect(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void abuse_verbs(struct objects *o);
+void expect_errors(struct objects *o);
 void kernel_verbs(struct objects *o);
 void abuse_commands(struct objects *o, int seconds);
 void random_command(struct objects *o);

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The errno of each refused verb: EOPNOTSUPP for a verb or a type that the
+ * device does not have, EINVAL for an argument that is wrong. And what queries
+ * say, which programs rely on before they use anything.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "hostile.h"
+
+/* A verb that returns an object, and has failed with @error. */
+#define NO_OBJECT(error, call) do {						\
+	void *object_;								\
+										\
+	errno = 0;								\
+	object_ = (call);							\
+	expect(!object_ && errno == (error), "%s: %s, %s", #call,		\
+	       object_ ? "an object" : "none", strerror(errno));		\
+} while (0)
+
+/* A verb that returns errno, or -1 and sets it. */
+#define FAILS(error, call) do {							\
+	int err_;								\
+										\
+	errno = 0;								\
+	err_ = (call);								\
+	if (err_ == -1)								\
+		err_ = errno;							\
+	expect(err_ == (error), "%s: %s", #call, strerror(err_));		\
+} while (0)
+
+/* Verbs of other devices. */
+static void absent_verbs(struct objects *o)
+{
+	struct ibv_counters_init_attr counters = {};
+	struct ibv_alloc_dm_attr dm = { .length = 64 };
+	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, o->mr->lkey };
+	struct ibv_qp_rate_limit_attr rate = { .rate_limit = 1000 };
+	struct ibv_xrcd_init_attr xrcd = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
+	};
+	struct ibv_wq_init_attr wq = { .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = o->pd, .cq = o->cq };
+	struct ibv_flow_attr flow = { .type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow), .port = 1 };
+	struct ibv_ece ece = {};
+
+	NO_OBJECT(EOPNOTSUPP, ibv_create_counters(o->context, &counters));
+	NO_OBJECT(EOPNOTSUPP, ibv_alloc_dm(o->context, &dm));
+	NO_OBJECT(EOPNOTSUPP, ibv_alloc_null_mr(o->pd));
+	NO_OBJECT(EOPNOTSUPP, ibv_open_xrcd(o->context, &xrcd));
+	NO_OBJECT(EOPNOTSUPP, ibv_create_wq(o->context, &wq));
+	NO_OBJECT(EOPNOTSUPP, ibv_create_flow(o->qp[0], &flow));
+	NO_OBJECT(EOPNOTSUPP, ibv_alloc_mw(o->pd, IBV_MW_TYPE_1));
+	NO_OBJECT(EOPNOTSUPP, ibv_alloc_mw(o->pd, IBV_MW_TYPE_2));
+	FAILS(EOPNOTSUPP, ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
+	FAILS(EOPNOTSUPP, ibv_modify_qp_rate_limit(o->qp[0], &rate));
+	FAILS(EOPNOTSUPP, ibv_query_ece(o->qp[0], &ece));
+	FAILS(EOPNOTSUPP, ibv_set_ece(o->qp[0], &ece));
+}
+
+/* Types and flags of other devices. */
+static void absent_kinds(struct objects *o)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_DRIVER };
+	struct ibv_qp_init_attr qp = {
+		.send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
+	};
+	struct ibv_qp_attr path = { .path_mig_state = IBV_MIG_REARM };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		qp.qp_type = types[i];
+		NO_OBJECT(EOPNOTSUPP, ibv_create_qp(o->pd, &qp));
+	}
+	NO_OBJECT(EOPNOTSUPP, ibv_reg_mr(o->pd, o->mem, 4096, IBV_ACCESS_ON_DEMAND));
+	FAILS(EOPNOTSUPP, ibv_modify_qp(o->qp[0], &path, IBV_QP_PATH_MIG_STATE));
+}
+
+static void wrong_arguments(struct objects *o)
+{
+	struct ibv_qp_init_attr qp = {
+		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq,
+		.cap = { .max_send_wr = 32769, .max_send_sge = 1 },
+	};
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 32769, .max_sge = 1 } };
+	struct ibv_srq_attr limit = { .srq_limit = 1000000 };
+	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 77, .grh = { .dgid = o->gid } };
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
+	union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 7 } };
+	struct ibv_port_attr port;
+
+	NO_OBJECT(EINVAL, ibv_create_qp(o->pd, &qp));
+	qp.cap = (struct ibv_qp_cap){ .max_send_wr = 1, .max_send_sge = 33 };
+	NO_OBJECT(EINVAL, ibv_create_qp(o->pd, &qp));
+	NO_OBJECT(EINVAL, ibv_create_srq(o->pd, &srq));
+	NO_OBJECT(EINVAL, ibv_create_cq(o->context, 0, NULL, NULL, 0));
+	NO_OBJECT(EINVAL, ibv_create_cq(o->context, 1 << 29, NULL, NULL, 0));
+	NO_OBJECT(EINVAL, ibv_create_cq(o->context, 10, NULL, NULL, 10000));
+	NO_OBJECT(EINVAL, ibv_create_ah(o->pd, &ah));
+	NO_OBJECT(EINVAL, ibv_reg_mr(o->pd, o->mem, 4096, IBV_ACCESS_REMOTE_WRITE));
+	NO_OBJECT(EFAULT, ibv_reg_mr(o->pd, NULL, 4096, IBV_ACCESS_LOCAL_WRITE));
+	FAILS(EINVAL, ibv_modify_srq(o->srq, &limit, IBV_SRQ_LIMIT));
+	FAILS(EINVAL, ibv_modify_qp(o->qp[0], &attr, IBV_QP_STATE));
+	FAILS(EINVAL, ibv_attach_mcast(o->qp[0], &group, 0));
+	FAILS(EINVAL, ibv_detach_mcast(o->qp[NUM_QPS - 1], &group, 0));
+	FAILS(EINVAL, ibv_query_port(o->context, 2, &port));
+	FAILS(EBUSY, ibv_destroy_cq(o->cq));
+	FAILS(EBUSY, ibv_dealloc_pd(o->pd));
+	FAILS(EBUSY, ibv_destroy_srq(o->srq));
+}
+
+/* What the documents promise, protocol.rst first. */
+static void device_answers(struct objects *o)
+{
+	struct ibv_port_attr port = {};
+	struct ibv_device_attr dev;
+	struct ibv_gid_entry gid;
+
+	expect(!ibv_query_device(o->context, &dev), "ibv_query_device");
+	expect(dev.phys_port_cnt == 1 && dev.max_pkeys == 1, "%u ports, %u P_Keys", dev.phys_port_cnt, dev.max_pkeys);
+	expect(dev.max_qp_wr == 32768 && dev.max_srq_wr == 32768, "WRs: %d, %d", dev.max_qp_wr, dev.max_srq_wr);
+	expect(dev.max_sge == 32 && dev.max_srq_sge == 32, "SGEs: %d, %d", dev.max_sge, dev.max_srq_sge);
+	expect(dev.max_qp_rd_atom == 128 && dev.max_qp_init_rd_atom == 128, "READs: %d, %d", dev.max_qp_rd_atom,
+	       dev.max_qp_init_rd_atom);
+	expect(dev.atomic_cap == IBV_ATOMIC_GLOB, "atomics: %d", dev.atomic_cap);
+	expect(dev.max_mcast_grp == 1024 && dev.max_mcast_qp_attach == 1024, "groups: %d, %d", dev.max_mcast_grp,
+	       dev.max_mcast_qp_attach);
+	expect(dev.max_mw == 0 && dev.max_raw_ipv6_qp == 0 && dev.max_ee == 0, "what is not there: %d %d %d", dev.max_mw,
+	       dev.max_raw_ipv6_qp, dev.max_ee);
+	expect(dev.node_guid == dev.sys_image_guid, "the image's GUID is not the node's");
+
+	expect(!ibv_query_port(o->context, 1, &port), "ibv_query_port");
+	expect(port.state == IBV_PORT_ACTIVE && port.phys_state == 5, "state %d, %d", port.state, port.phys_state);
+	expect(port.link_layer == IBV_LINK_LAYER_ETHERNET, "link layer %d", port.link_layer);
+	expect(port.max_mtu == IBV_MTU_4096 && port.active_mtu >= IBV_MTU_1024, "MTU %d of %d", port.active_mtu, port.max_mtu);
+	expect(port.gid_tbl_len == 1024 && port.pkey_tbl_len == 1, "tables: %d, %d", port.gid_tbl_len, port.pkey_tbl_len);
+	expect(port.max_msg_sz == 1u << 31, "messages of %u", port.max_msg_sz);
+	/* veth says 10 Gbit/s */
+	expect(port.active_speed == 8 && port.active_width == 1, "speed %d, width %d", port.active_speed, port.active_width);
+	expect(!ibv_query_gid_ex(o->context, 1, o->gid_index, &gid, 0), "ibv_query_gid_ex");
+	expect(gid.gid_type == IBV_GID_TYPE_ROCE_V2, "GID type %d", gid.gid_type);
+	expect(!memcmp(&gid.gid, &o->gid, sizeof(gid.gid)), "another GID at index %d", o->gid_index);
+	FAILS(ENODATA, ibv_query_gid_ex(o->context, 1, 1000, &gid, 0));
+}
+
+/* What create has granted is what a query tells, and at least what was asked for. */
+static void queue_sizes(struct objects *o)
+{
+	static const uint32_t asked[] = { 1, 2, 3, 17, 100, 32768 };
+	struct ibv_qp_init_attr qp, told;
+	struct ibv_qp_attr attr;
+	struct ibv_cq *cq;
+	struct ibv_qp *made;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+		qp = (struct ibv_qp_init_attr){
+			.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq,
+			.cap = { .max_send_wr = asked[i], .max_recv_wr = asked[i], .max_send_sge = 2, .max_recv_sge = 2 },
+		};
+		made = ibv_create_qp(o->pd, &qp);
+		if (!made) {
+			expect(false, "a QP of %u: %s", asked[i], strerror(errno));
+			continue;
+		}
+		expect(qp.cap.max_send_wr >= asked[i] && qp.cap.max_recv_wr >= asked[i], "a QP of %u has %u and %u", asked[i],
+		       qp.cap.max_send_wr, qp.cap.max_recv_wr);
+		expect(!ibv_query_qp(made, &attr, IBV_QP_CAP, &told), "ibv_query_qp");
+		expect(!memcmp(&told.cap, &qp.cap, sizeof(qp.cap)), "a QP of %u: %u %u %u %u %u granted, %u %u %u %u %u told", asked[i],
+		       qp.cap.max_send_wr, qp.cap.max_recv_wr, qp.cap.max_send_sge, qp.cap.max_recv_sge, qp.cap.max_inline_data,
+		       told.cap.max_send_wr, told.cap.max_recv_wr, told.cap.max_send_sge, told.cap.max_recv_sge,
+		       told.cap.max_inline_data);
+		ibv_destroy_qp(made);
+		cq = ibv_create_cq(o->context, asked[i], NULL, NULL, 0);
+		expect(cq && (uint32_t)cq->cqe >= asked[i], "a CQ of %u: %d", asked[i], cq ? cq->cqe : -1);
+		if (cq)
+			ibv_destroy_cq(cq);
+	}
+}
+
+static void expect_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = {};
+
+	expect(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
+	expect(attr.qp_state == state && attr.cur_qp_state == state && qp->state == state, "state %d, current %d, known as %d, not %d",
+	       attr.qp_state, attr.cur_qp_state, qp->state, state);
+	expect(init.qp_type == qp->qp_type && init.send_cq == qp->send_cq && init.recv_cq == qp->recv_cq && init.srq == qp->srq,
+	       "state %d: it was made with something else", state);
+}
+
+static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	FAILS(0, ibv_modify_qp(qp, &attr, IBV_QP_STATE));
+	expect_state(qp, state);
+}
+
+/* A datagram from memory that is nobody's fails. */
+static void fail_a_send(struct objects *o, struct ibv_qp *qp)
+{
+	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } };
+	struct ibv_sge sge = { (uintptr_t)o->mem, 8, 0x12345678 };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = { .ah = ibv_create_ah(o->pd, &to), .remote_qpn = qp->qp_num, .remote_qkey = QKEY },
+	};
+	struct ibv_wc wc = {};
+	double end = now() + 10;
+
+	if (!wr.wr.ud.ah)
+		die("ibv_create_ah");
+	expect(!ibv_post_send(qp, &wr, &bad), "ibv_post_send");
+	while (!ibv_poll_cq(qp->send_cq, 1, &wc) && now() < end)
+		;
+	expect(wc.status == IBV_WC_LOC_PROT_ERR, "a datagram from nowhere: %s", ibv_wc_status_str(wc.status));
+	ibv_destroy_ah(wr.wr.ud.ah);
+}
+
+static void states(struct objects *o)
+{
+	struct ibv_qp *rc = o->qp[0], *ud = o->qp[NUM_QPS - 1];
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	expect_state(rc, IBV_QPS_RESET);
+	connect_qp(o, rc, rc->qp_num, &o->gid);
+	expect_state(rc, IBV_QPS_RTS);
+	to_state(rc, IBV_QPS_SQD);
+	to_state(rc, IBV_QPS_RTS);
+	to_state(rc, IBV_QPS_ERR);
+	to_state(rc, IBV_QPS_RESET);
+
+	connect_qp(o, ud, 0, &o->gid);
+	fail_a_send(o, ud);
+	/* libibverbs learns of SQE by this query. */
+	expect(!ibv_query_qp(ud, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
+	expect_state(ud, IBV_QPS_SQE);
+	to_state(ud, IBV_QPS_RTS);
+	to_state(ud, IBV_QPS_RESET);
+}
+
+void expect_errors(struct objects *o)
+{
+	device_answers(o);
+	queue_sizes(o);
+	states(o);
+	absent_verbs(o);
+	absent_kinds(o);
+	wrong_arguments(o);
+	print_result("errors");
+}

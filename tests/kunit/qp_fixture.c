@@ -276,7 +276,7 @@ void pair_make_qp(struct kunit *test, struct pair *p, int side,
 		.srq = p->srq,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.cap = {
-			.max_send_wr = DEPTH,
+			.max_send_wr = p->depth ?: DEPTH,
 			.max_recv_wr = DEPTH,
 			.max_send_sge = SGES,
 			.max_recv_sge = SGES,

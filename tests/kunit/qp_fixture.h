@@ -62,6 +62,7 @@ struct side {
  * @dma: all memory, for local access
  * @side: the QPs
  * @srq: that QPs are made with, or NULL
+ * @depth: of the send queues that QPs are made with; 0: DEPTH
  * @attr: what modify_qp is given
  * @lock: of the wire
  * @wire: struct wire_run
@@ -78,6 +79,7 @@ struct pair {
 	struct ib_mr *dma;
 	struct side side[2];
 	struct ib_srq *srq;
+	u32 depth;
 	struct ib_qp_attr attr;
 	spinlock_t lock;	/* of the wire */
 	struct list_head wire;

@@ -588,6 +588,43 @@ static void requester__copies(struct kunit *test)
 	}
 }
 
+/*
+ * More copies than can be had in atomic context: a work makes room, and the
+ * requester goes on. Without memory it goes on with what it has, and does not
+ * ask again with each turn.
+ */
+static void requester__many_copies(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+	u32 i, room;
+
+	p->depth = 1024;
+	qp = by_wire(test)->side[0].qp;
+	qp->full = true;
+	for (i = 0; i < 400; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i,
+			  i % 50 == 49 ? IB_SEND_SIGNALED : 0, 0, 1);
+	room = qp->swqe_mask + 1;
+	KUNIT_EXPECT_LE(test, room * qp->swqe_size, ARX_QP_SWQES_ATOMIC);
+	KUNIT_EXPECT_EQ(test, p->sent, room);
+	flush_work(&qp->grow);
+	KUNIT_EXPECT_EQ(test, qp->swqe_mask + 1, room);
+
+	qp->full = false;
+	pair_requester(p, 0);
+	for (i = 0; i < 8; i++) {
+		flush_work(&qp->grow);
+		pair_settle(p);
+	}
+	KUNIT_EXPECT_EQ(test, qp->swqe_mask + 1, 512);
+	KUNIT_EXPECT_EQ(test, p->sent, 400);
+	pair_pump(p);
+	for (i = 49; i < 400; i += 50)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+}
+
 /* A long message does not end where a packet does not. */
 static void requester__headers(struct kunit *test)
 {
@@ -3405,6 +3442,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(stages__chaos),
 	KUNIT_CASE(requester__window),
 	KUNIT_CASE(requester__copies),
+	KUNIT_CASE(requester__many_copies),
 	KUNIT_CASE(requester__headers),
 	KUNIT_CASE(requester__solicited),
 	KUNIT_CASE(requester__fence),

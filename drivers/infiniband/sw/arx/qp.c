@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Queue pairs: making, states (IBA 10.3), posting by kernel consumers, end. */
 
+#include <linux/memcontrol.h>
+#include <linux/overflow.h>
+#include <linux/sched/mm.h>
+
 #include "compat.h"
 #include "net.h"
 #include "qp.h"
@@ -212,6 +216,8 @@ static int arx_qp_create_sq(struct arx_qp *qp, struct ib_qp_cap *cap,
 		kfree(qp->swqes);
 		return err;
 	}
+	if (uctx)
+		qp->memcg = get_mem_cgroup_from_mm(current->mm);
 	cap->max_send_wr = entries;
 	cap->max_inline_data = qp->max_inline;
 	return 0;
@@ -236,7 +242,61 @@ static void arx_qp_destroy_sq(struct arx_qp *qp)
 {
 	arx_qp_drop_sends(qp);
 	arx_ring_destroy(&qp->sq);
-	kfree(qp->swqes);
+	kvfree(qp->swqes);
+	mem_cgroup_put(qp->memcg);
+}
+
+/* Memory for @room copies, on the account of the QP's application. */
+static void *arx_qp_alloc_swqes(struct arx_qp *qp, u32 room, bool atomic)
+{
+	struct mem_cgroup *old = set_active_memcg(qp->memcg);
+	gfp_t gfp = __GFP_ACCOUNT | __GFP_NOWARN;
+	void *new;
+
+	if (atomic)
+		new = kcalloc(room, qp->swqe_size, gfp | GFP_NOWAIT);
+	else
+		new = kvcalloc(room, qp->swqe_size, gfp | GFP_KERNEL);
+	set_active_memcg(old);
+	return new;
+}
+
+/* Have the copies in @new, with @room for them. Returns what they were in. */
+static void *arx_qp_move_swqes(struct arx_qp *qp, void *new, u32 room)
+{
+	void *old = qp->swqes;
+	u32 i;
+
+	lockdep_assert_held(&qp->req.lock);
+	spin_lock(&qp->comp.lock);
+	for (i = qp->comp.done; i != qp->req.fetched; i++)
+		memcpy(new + (size_t)(i & (room - 1)) * qp->swqe_size,
+		       arx_qp_swqe(qp, i), qp->swqe_size);
+	qp->swqes = new;
+	qp->swqe_mask = room - 1;
+	spin_unlock(&qp->comp.lock);
+	return old;
+}
+
+/* In process context: only this and arx_qp_add_swqes() change how many. */
+static void arx_qp_grow(struct work_struct *work)
+{
+	struct arx_qp *qp = container_of(work, struct arx_qp, grow);
+	u32 room = 2 * (READ_ONCE(qp->swqe_mask) + 1);
+	void *new = arx_qp_alloc_swqes(qp, room, false);
+
+	if (!new) {
+		WRITE_ONCE(qp->full, true);
+		return;
+	}
+	local_bh_disable();
+	spin_lock(&qp->req.lock);
+	if (room > qp->swqe_mask + 1)
+		new = arx_qp_move_swqes(qp, new, room);
+	spin_unlock(&qp->req.lock);
+	arx_requester_run(qp);
+	local_bh_enable();
+	kvfree(new);
 }
 
 /**
@@ -245,29 +305,25 @@ static void arx_qp_destroy_sq(struct arx_qp *qp)
  *
  * Context: bottom halves off; req.lock held, by somebody who has no pointer to
  * a copy: they move. Copies are only looked at under that lock or comp.lock.
- * Return: false if there is one for each slot of the ring, or no memory.
+ * Return: false if there is none yet, there is one for each slot of the ring, or
+ * no memory.
  */
 bool arx_qp_add_swqes(struct arx_qp *qp)
 {
 	u32 room = 2 * (qp->swqe_mask + 1);
-	void *new, *old = qp->swqes;
-	u32 i;
+	void *new;
 
 	if (room > arx_ring_entries(&qp->sq))
 		return false;
-	new = kcalloc(room, qp->swqe_size,
-		      GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (array_size(room, qp->swqe_size) > ARX_QP_SWQES_ATOMIC) {
+		if (!READ_ONCE(qp->full))
+			queue_work(system_unbound_wq, &qp->grow);
+		return false;
+	}
+	new = arx_qp_alloc_swqes(qp, room, true);
 	if (!new)
 		return false;
-
-	spin_lock(&qp->comp.lock);
-	for (i = qp->comp.done; i != qp->req.fetched; i++)
-		memcpy(new + (size_t)(i & (room - 1)) * qp->swqe_size,
-		       arx_qp_swqe(qp, i), qp->swqe_size);
-	qp->swqes = new;
-	qp->swqe_mask = room - 1;
-	spin_unlock(&qp->comp.lock);
-	kfree(old);
+	kfree(arx_qp_move_swqes(qp, new, room));
 	return true;
 }
 
@@ -302,6 +358,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
 	arx_watch_init(qp);
 	INIT_WORK(&qp->work, arx_qp_work);
 	INIT_WORK(&qp->move, arx_qp_move);
+	INIT_WORK(&qp->grow, arx_qp_grow);
 	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->scq = to_arx_cq(init->send_cq);
@@ -399,6 +456,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 
 	arx_watch_stop(qp);
 	arx_qp_drop_sends(qp);
+	WRITE_ONCE(qp->full, false);
 	req->fetched = READ_ONCE(qp->sq.hdr->prod);
 	req->sent = req->fetched;
 	req->offset = 0;
@@ -779,6 +837,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_section_wait();
 	arx_completer_stop(qp);
 	arx_watch_cancel(qp);
+	disable_work_sync(&qp->grow);
 	disable_work_sync(&qp->move);
 	disable_work_sync(&qp->work);
 

@@ -52,6 +52,13 @@ struct arx_swqe {
 	struct arx_sge sge[];
 };
 
+/*
+ * Bytes of these copies that are allocated where the requester works, in atomic
+ * context: what a slab has or the page allocator gives readily. More is left to
+ * a work, which can wait for memory and use pages that are not contiguous.
+ */
+#define ARX_QP_SWQES_ATOMIC	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
@@ -304,6 +311,9 @@ struct arx_comp {
  * @work: runs requester and responder from softirq context
  * @move: the same, on a certain CPU
  * @tx_round: packets of UC or UD have been delivered, see tx.c
+ * @memcg: memory cgroup of the application that made it, or NULL
+ * @grow: makes room for more copies than can be had in atomic context
+ * @full: there was no memory for that; not tried again until the QP is reset
  *
  * In such an order that what a message comes by is in few cache lines: with
  * thousands of QPs in turn, to fetch these is what one more of them costs. The
@@ -341,6 +351,9 @@ struct arx_qp {
 	struct work_struct work;
 	struct work_struct move;
 	struct work_struct tx_round;
+	struct mem_cgroup *memcg;
+	struct work_struct grow;
+	bool full;
 };
 
 extern struct arx_ids arx_qps;

@@ -30,6 +30,18 @@ enum {
 	ARX_MAX_FAST_REG_PAGES	= 1 << 16,
 	ARX_MAX_MCAST_GROUPS	= 1 << 10,
 	ARX_MAX_MCAST_MEMBERS	= 1 << 10,	/* of one group */
+	ARX_MAX_OBJECTS		= 1 << 20,	/* of each kind of a device */
+};
+
+/* Kinds of objects, of each of which a device has ARX_MAX_OBJECTS at most. */
+enum arx_kind {
+	ARX_KIND_PD,
+	ARX_KIND_AH,
+	ARX_KIND_MR,
+	ARX_KIND_CQ,
+	ARX_KIND_QP,
+	ARX_KIND_SRQ,
+	ARX_NUM_KINDS,
 };
 
 /**
@@ -43,6 +55,8 @@ enum {
  * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
  * @srqs: shared receive queues by number. Nobody looks one up, so it goes
  *	without a wait for readers
+ * @objects: how many there are of each kind, the core's and the kernel
+ *	consumers' included
  * @gsi: QP1, or NULL
  * @port_active: the port carries traffic; written by netdev events only
  * @port_mbps: the netdev's speed when it was asked last, 0 if it did not know;
@@ -64,6 +78,7 @@ struct arx_dev {
 	struct arx_ids mrs;
 	struct arx_ids ahs;
 	struct arx_ids srqs;
+	atomic_t objects[ARX_NUM_KINDS];
 	struct arx_qp __rcu *gsi;
 	bool port_active;
 	u32 port_mbps;
@@ -143,6 +158,29 @@ struct arx_ah {
 static inline struct arx_dev *to_arx_dev(struct ib_device *ib)
 {
 	return container_of(ib, struct arx_dev, ib);
+}
+
+/**
+ * arx_object_begin - another object is about to be made
+ * @ib: device
+ * @kind: of what kind
+ *
+ * Return: 0, or -ENOMEM if there are as many as query_device says.
+ */
+static inline int arx_object_begin(struct ib_device *ib, enum arx_kind kind)
+{
+	return atomic_add_unless(&to_arx_dev(ib)->objects[kind], 1,
+				 ARX_MAX_OBJECTS) ? 0 : -ENOMEM;
+}
+
+/**
+ * arx_object_end - an object is gone, or could not be made
+ * @ib: device
+ * @kind: of what kind
+ */
+static inline void arx_object_end(struct ib_device *ib, enum arx_kind kind)
+{
+	atomic_dec(&to_arx_dev(ib)->objects[kind]);
 }
 
 static inline struct arx_ah *to_arx_ah(struct ib_ah *ib)

@@ -147,9 +147,16 @@ int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL :
 							     GFP_ATOMIC;
 	struct arx_ah *ah = to_arx_ah(ib);
+	int err;
 
+	err = arx_object_begin(ib->device, ARX_KIND_AH);
+	if (err)
+		return err;
 	ah->av = arx_av_create(ib->pd, init->ah_attr, 0, 0, gfp);
-	return PTR_ERR_OR_ZERO(ah->av);
+	err = PTR_ERR_OR_ZERO(ah->av);
+	if (err)
+		arx_object_end(ib->device, ARX_KIND_AH);
+	return err;
 }
 
 /**
@@ -159,7 +166,8 @@ int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
  * @udata: receives the number by which WQEs name it
  *
  * Context: may sleep.
- * Return: 0, the error of arx_av_create(), -ENOSPC or -EFAULT.
+ * Return: 0, the error of arx_av_create(), -ENOMEM also if there are too many,
+ * or -EFAULT.
  */
 int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		       struct ib_udata *udata)
@@ -169,10 +177,14 @@ int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	struct arx_ah *ah = to_arx_ah(ib);
 	int err;
 
+	err = arx_object_begin(ib->device, ARX_KIND_AH);
+	if (err)
+		return err;
 	ah->av = arx_av_create(ib->pd, init->ah_attr, 0, 0,
 			       GFP_KERNEL_ACCOUNT);
-	if (IS_ERR(ah->av))
-		return PTR_ERR(ah->av);
+	err = PTR_ERR_OR_ZERO(ah->av);
+	if (err)
+		goto end;
 
 	err = arx_ids_add(&dev->ahs, &ah->av->id);
 	if (err)
@@ -187,6 +199,8 @@ remove:
 	arx_ids_remove(&dev->ahs, &ah->av->id);
 put:
 	arx_av_put(ah->av);
+end:
+	arx_object_end(ib->device, ARX_KIND_AH);
 	return err;
 }
 
@@ -225,5 +239,6 @@ int arx_destroy_ah(struct ib_ah *ib, u32 flags)
 	if (ib->uobject)
 		arx_ids_remove(&dev->ahs, &ah->av->id);
 	arx_av_put(ah->av);
+	arx_object_end(ib->device, ARX_KIND_AH);
 	return 0;
 }

@@ -251,6 +251,9 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	if (!attr->cqe || attr->cqe > ARX_MAX_CQE)
 		return -EINVAL;
 
+	err = arx_object_begin(ib->device, ARX_KIND_CQ);
+	if (err)
+		return err;
 	spin_lock_init(&cq->lock);
 	INIT_WORK(&cq->notify, arx_cq_notify_work);
 	hrtimer_setup(&cq->timer, arx_cq_period_over, CLOCK_MONOTONIC,
@@ -258,14 +261,20 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	err = arx_ring_create(&cq->ring, attr->cqe, sizeof(struct arx_cqe),
 			      arx_udata_to_ucontext(udata), &resp.ring);
 	if (err)
-		return err;
+		goto end;
 	ib->cqe = arx_ring_entries(&cq->ring);
 
 	if (udata) {
 		err = ib_respond_udata(udata, resp);
 		if (err)
-			arx_ring_destroy(&cq->ring);
+			goto destroy;
 	}
+	return 0;
+
+destroy:
+	arx_ring_destroy(&cq->ring);
+end:
+	arx_object_end(ib->device, ARX_KIND_CQ);
 	return err;
 }
 
@@ -285,6 +294,7 @@ int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 	cancel_work_sync(&cq->notify);
 	arx_ring_destroy(&cq->next);
 	arx_ring_destroy(&cq->ring);
+	arx_object_end(ib->device, ARX_KIND_CQ);
 	return 0;
 }
 

@@ -40,9 +40,6 @@ MODULE_LICENSE("Dual BSD/GPL");
 /* Bits of a number: rkeys have eight more, QPNs are 24 bits wide (9.2.3). */
 #define ARX_ID_BITS	24
 
-/* How many of each: far enough below 1 << ARX_ID_BITS to find free ones. */
-#define ARX_MAX_OBJECTS	BIT(20)
-
 #define ARX_GID_TABLE_LEN	1024
 
 /*
@@ -58,6 +55,9 @@ MODULE_LICENSE("Dual BSD/GPL");
 
 /* One link is made at a time, so that a netdev gets one device. */
 static DEFINE_MUTEX(arx_link_mutex);
+
+/* Numbers of objects are drawn at random until a free one is found. */
+static_assert(BIT(ARX_ID_BITS - 2) >= ARX_MAX_OBJECTS);
 
 static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
@@ -260,11 +260,12 @@ static void arx_get_dev_fw_str(struct ib_device *ib, char *str)
 
 static int arx_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return 0;
+	return arx_object_begin(pd->device, ARX_KIND_PD);
 }
 
 static int arx_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
+	arx_object_end(pd->device, ARX_KIND_PD);
 	return 0;
 }
 

@@ -24,8 +24,10 @@
 #include <net/addrconf.h>
 #include <rdma/ib_addr.h>
 
+#include "account.h"
 #include "mcast.h"
 #include "qp.h"
+#include "uctx.h"
 
 /**
  * struct arx_group - a multicast group with members
@@ -75,11 +77,13 @@ static LIST_HEAD(arx_joins);
  * @link: in the group
  * @rcu: frees it
  * @qp: detached before it is destroyed
+ * @user: whose QP, or NULL for a kernel consumer's
  */
 struct arx_member {
 	struct list_head link;
 	struct rcu_head rcu;
 	struct arx_qp *qp;
+	struct arx_user *user;
 };
 
 /**
@@ -303,9 +307,19 @@ static struct arx_member *arx_member_find(struct arx_group *group,
 	return NULL;
 }
 
+/* The one who opened the device by which the QP was made. */
+static struct arx_user *arx_member_user(const struct arx_qp *qp)
+{
+	const struct ib_uobject *uobj = qp->ib.pd->uobject;
+
+	return uobj ? to_arx_ucontext(uobj->context)->user : NULL;
+}
+
 static int arx_member_add(struct arx_group *group, struct arx_qp *qp)
 {
+	struct arx_user *user = arx_member_user(qp);
 	struct arx_member *member;
+	int err;
 
 	if (arx_member_find(group, qp))
 		return -EEXIST;
@@ -315,7 +329,13 @@ static int arx_member_add(struct arx_group *group, struct arx_qp *qp)
 	member = kzalloc(sizeof(*member), GFP_KERNEL_ACCOUNT);
 	if (!member)
 		return -ENOMEM;
+	err = user ? arx_user_attach(user) : 0;
+	if (err) {
+		kfree(member);
+		return err;
+	}
 	member->qp = qp;
+	member->user = user;
 	list_add_rcu(&member->link, &group->members);
 	group->size++;
 	return 0;
@@ -328,8 +348,9 @@ static int arx_member_add(struct arx_group *group, struct arx_qp *qp)
  * @lid: unused
  *
  * Context: may sleep, takes RTNL.
- * Return: 0, -EEXIST if it does already, -ENOSPC, -ENOMEM, -ENODEV or -EINVAL
- * if the netdev has no addresses of the family.
+ * Return: 0, -EEXIST if it does already, -ENOBUFS if the user has enough of
+ * them, -ENOSPC if the device or the group has, -ENOMEM, -ENODEV or -EINVAL if
+ * the netdev has no addresses of the family.
  */
 int arx_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 {
@@ -375,6 +396,8 @@ int arx_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 		member = arx_member_find(group, to_arx_qp(ib));
 	if (member) {
 		list_del_rcu(&member->link);
+		if (member->user)
+			arx_user_detach(member->user);
 		kfree_rcu(member, rcu);
 		group->size--;
 		arx_group_drop_empty(dev, group);

@@ -162,28 +162,35 @@ int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig)
 static struct arx_mr *arx_mr_alloc(struct ib_pd *pd, enum ib_mr_type type,
 				   u32 max_blocks)
 {
-	struct arx_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	struct arx_mr *mr;
 
-	if (!mr)
+	if (arx_object_begin(pd->device, ARX_KIND_MR))
 		return ERR_PTR(-ENOMEM);
-
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL_ACCOUNT);
+	if (!mr)
+		goto end;
 	if (max_blocks) {
 		mr->blocks = kvmalloc_array(max_blocks, sizeof(*mr->blocks),
 					    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-		if (!mr->blocks) {
-			kfree(mr);
-			return ERR_PTR(-ENOMEM);
-		}
+		if (!mr->blocks)
+			goto free;
 	}
 	mr->max_blocks = max_blocks;
 	mr->ib.device = pd->device;
 	mr->ib.pd = pd;
 	mr->ib.type = type;
 	return mr;
+
+free:
+	kfree(mr);
+end:
+	arx_object_end(pd->device, ARX_KIND_MR);
+	return ERR_PTR(-ENOMEM);
 }
 
 static void arx_mr_free(struct arx_mr *mr)
 {
+	arx_object_end(mr->ib.device, ARX_KIND_MR);
 	ib_umem_release(mr->umem);
 	kvfree(mr->blocks);
 	kfree(mr);

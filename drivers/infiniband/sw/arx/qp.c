@@ -415,11 +415,14 @@ int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	if (err)
 		return err;
 
+	err = arx_object_begin(ib->device, ARX_KIND_QP);
+	if (err)
+		return err;
 	qp->service = service;
 	arx_qp_init(qp, init);
 	err = arx_tx_init(qp);
 	if (err)
-		return err;
+		goto end;
 	err = arx_qp_create_sq(qp, &init->cap, uctx, &resp.sq);
 	if (err)
 		goto cleanup_tx;
@@ -444,6 +447,8 @@ destroy_sq:
 cleanup_tx:
 	arx_tx_forget(qp);
 	arx_tx_cleanup(qp);
+end:
+	arx_object_end(ib->device, ARX_KIND_QP);
 	return err;
 }
 
@@ -850,6 +855,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 		arx_av_put(av);
 	kfree(qp->resp.rd);
 	kfree(qp->resp.replies);
+	arx_object_end(ib->device, ARX_KIND_QP);
 	return 0;
 }
 

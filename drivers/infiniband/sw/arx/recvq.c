@@ -221,10 +221,13 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	    attr->max_sge > ARX_MAX_SGE)
 		return -EINVAL;
 
+	err = arx_object_begin(ib->device, ARX_KIND_SRQ);
+	if (err)
+		return err;
 	err = arx_recvq_init(&srq->q, attr->max_wr, max(1U, attr->max_sge),
 			     arx_udata_to_ucontext(udata), &resp.ring);
 	if (err)
-		return err;
+		goto end;
 	attr->max_wr = arx_ring_entries(&srq->q.ring);
 	attr->max_sge = srq->q.max_sge;
 	attr->srq_limit = 0;
@@ -244,6 +247,8 @@ remove:
 	arx_ids_remove(&dev->srqs, &srq->id);
 cleanup:
 	arx_recvq_cleanup(&srq->q);
+end:
+	arx_object_end(ib->device, ARX_KIND_SRQ);
 	return err;
 }
 
@@ -421,6 +426,7 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 	arx_ids_remove(&to_arx_dev(ib->device)->srqs, &srq->id);
 	arx_ring_destroy(&srq->next);
 	arx_recvq_cleanup(&srq->q);
+	arx_object_end(ib->device, ARX_KIND_SRQ);
 	return 0;
 }
 

@@ -14,14 +14,15 @@ DEFINE_PER_CPU(u32, arx_sections);
 
 static bool arx_section_left(const u32 *word, u32 seen)
 {
-	/* Pairs with the release in arx_section_end(). */
-	return (smp_load_acquire(word) ^ seen) & ~ARX_SECTION_DEPTH;
+	u32 now = smp_load_acquire(word);	/* pairs with arx_section_end() */
+
+	return (now ^ seen) & ~ARX_SECTION_DEPTH;
 }
 
 /* Wait until a CPU has left the section that it is in, if it is in one. */
 static void arx_section_wait_for(const u32 *word)
 {
-	u32 seen = smp_load_acquire(word);
+	u32 seen = smp_load_acquire(word);	/* pairs with arx_section_end() */
 	int looks;
 
 	if (!(seen & ARX_SECTION_DEPTH))

@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "account.h"
 #include "compat.h"
 #include "ring.h"
 #include "uctx.h"
@@ -30,11 +31,13 @@
  * @addr: contiguous pages if it is small and there are some, else vmalloc()
  *	memory
  * @size: bytes, whole pages
+ * @charge: where it is counted
  */
 struct arx_ring_mem {
 	struct rdma_user_mmap_entry entry;
 	void *addr;
 	size_t size;
+	struct arx_charge charge;
 };
 
 static struct arx_ring_mem *to_arx_ring_mem(struct rdma_user_mmap_entry *entry)
@@ -70,10 +73,12 @@ static void arx_ring_pages_free(void *addr, size_t size)
 static void arx_ring_mem_free(struct arx_ring_mem *mem)
 {
 	arx_ring_pages_free(mem->addr, mem->size);
+	arx_uncharge_pages(&mem->charge);
 	kfree(mem);
 }
 
-static struct arx_ring_mem *arx_ring_mem_alloc(size_t size)
+static struct arx_ring_mem *arx_ring_mem_alloc(size_t size,
+					       struct ib_ucontext *uctx)
 {
 	struct arx_ring_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
 
@@ -81,12 +86,20 @@ static struct arx_ring_mem *arx_ring_mem_alloc(size_t size)
 		return NULL;
 
 	mem->size = PAGE_ALIGN(size);
+	/* Counted first: beyond the limit nobody is to reclaim memory. */
+	if (uctx && arx_charge_pages(&mem->charge, to_arx_ucontext(uctx)->user,
+				     mem->size >> PAGE_SHIFT))
+		goto free;
 	mem->addr = arx_ring_pages_alloc(mem->size);
-	if (!mem->addr) {
-		kfree(mem);
-		return NULL;
-	}
+	if (!mem->addr)
+		goto uncharge;
 	return mem;
+
+uncharge:
+	arx_uncharge_pages(&mem->charge);
+free:
+	kfree(mem);
+	return NULL;
 }
 
 /* Let the process of @uctx map @mem, and tell it where. */
@@ -117,7 +130,8 @@ static int arx_ring_publish(const struct arx_ring *ring,
  * @info: receives what the process must know, with @uctx
  *
  * Context: may sleep.
- * Return: 0, -EINVAL for a size that does not exist, or -ENOMEM.
+ * Return: 0, -EINVAL for a size that does not exist, or -ENOMEM, also beyond
+ * what the user may have.
  */
 int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
 		    struct ib_ucontext *uctx, struct arx_ring_info *info)
@@ -132,7 +146,7 @@ int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
 	if (size > INT_MAX)
 		return -EINVAL;
 
-	ring->mem = arx_ring_mem_alloc(size);
+	ring->mem = arx_ring_mem_alloc(size, uctx);
 	if (!ring->mem)
 		return -ENOMEM;
 
@@ -240,13 +254,21 @@ int arx_mmap(struct ib_ucontext *ib, struct vm_area_struct *vma)
  * @ib: to be made; the core allocated it
  * @udata: of the application
  *
- * Return: 0 or -EFAULT.
+ * Return: 0, -ENOMEM or -EFAULT.
  */
 int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 {
+	struct arx_ucontext *uctx = to_arx_ucontext(ib);
 	struct arx_alloc_ucontext_resp resp = {};
+	int err;
 
-	return ib_respond_udata(udata, resp);
+	uctx->user = arx_user_current();
+	if (!uctx->user)
+		return -ENOMEM;
+	err = ib_respond_udata(udata, resp);
+	if (err)
+		arx_user_put(uctx->user);
+	return err;
 }
 
 /**
@@ -255,6 +277,7 @@ int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
  */
 void arx_dealloc_ucontext(struct ib_ucontext *ib)
 {
+	arx_user_put(to_arx_ucontext(ib)->user);
 }
 
 /**

@@ -6,13 +6,22 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
+struct arx_user;
+
 /**
  * struct arx_ucontext - a process's use of a device
  * @ib: the core's part; its mmap entries are all that belongs to a context
+ * @user: who opened the device, and pays for what is made of it
  */
 struct arx_ucontext {
 	struct ib_ucontext ib;
+	struct arx_user *user;
 };
+
+static inline struct arx_ucontext *to_arx_ucontext(struct ib_ucontext *ib)
+{
+	return container_of(ib, struct arx_ucontext, ib);
+}
 
 /* The context a command came through; NULL for a kernel consumer. */
 static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)

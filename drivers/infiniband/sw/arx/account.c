@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Limits of users. Devices are open to everybody, and what is made of them must
+ * not be more than the machine can bear.
+ *
+ * Rings are memory that cannot be swapped out. Each user has an allowance, so
+ * that small programs work with the smallest RLIMIT_MEMLOCK. What is beyond it
+ * counts as pinned memory of the process, like the regions that it registers,
+ * and is subject to its RLIMIT_MEMLOCK unless it has CAP_IPC_LOCK. (perf counts
+ * its buffers in the same way.)
+ *
+ * Allowances are not those that struct user_struct has for perf and io_uring:
+ * what one takes would be missing from the other.
+ */
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "account.h"
+
+static LIST_HEAD(arx_users);
+static DEFINE_MUTEX(arx_users_mutex);
+
+static struct arx_user *arx_user_find(kuid_t uid)
+{
+	struct arx_user *user;
+
+	lockdep_assert_held(&arx_users_mutex);
+	list_for_each_entry(user, &arx_users, link)
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+static struct arx_user *arx_user_create(kuid_t uid)
+{
+	struct arx_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	refcount_set(&user->ref, 1);
+	list_add(&user->link, &arx_users);
+	return user;
+}
+
+/**
+ * arx_user_current - the user of the current process
+ *
+ * Context: may sleep.
+ * Return: the user with a reference, or NULL if there is no memory.
+ */
+struct arx_user *arx_user_current(void)
+{
+	struct arx_user *user;
+
+	mutex_lock(&arx_users_mutex);
+	user = arx_user_find(current_uid());
+	if (user)
+		refcount_inc(&user->ref);
+	else
+		user = arx_user_create(current_uid());
+	mutex_unlock(&arx_users_mutex);
+	return user;
+}
+
+/**
+ * arx_user_put - give a reference back
+ * @user: user
+ *
+ * Context: may sleep.
+ */
+void arx_user_put(struct arx_user *user)
+{
+	if (!refcount_dec_and_mutex_lock(&user->ref, &arx_users_mutex))
+		return;
+	list_del(&user->link);
+	mutex_unlock(&arx_users_mutex);
+	kfree(user);
+}
+
+/**
+ * arx_user_attach - a user's QP is about to be attached to a multicast group
+ * @user: user
+ *
+ * A group makes the host join it, and groups are few. Sockets have a limit, too.
+ *
+ * Context: process.
+ * Return: 0, or -ENOBUFS, as of a socket, if the user has enough of them.
+ */
+int arx_user_attach(struct arx_user *user)
+{
+	if (atomic_long_inc_return(&user->attachments) <= ARX_USER_ATTACHMENTS ||
+	    capable(CAP_NET_ADMIN)) {
+		refcount_inc(&user->ref);
+		return 0;
+	}
+	atomic_long_dec(&user->attachments);
+	return -ENOBUFS;
+}
+
+/**
+ * arx_user_detach - undo arx_user_attach()
+ * @user: as there
+ *
+ * Context: may sleep.
+ */
+void arx_user_detach(struct arx_user *user)
+{
+	atomic_long_dec(&user->attachments);
+	arx_user_put(user);
+}
+
+/* Take of the allowance what is left of it, at most @pages; returns that. */
+static unsigned long arx_user_allow(struct arx_user *user, unsigned long pages)
+{
+	long have = atomic_long_read(&user->ring_pages);
+	unsigned long allowed;
+
+	do {
+		allowed = min(pages, (unsigned long)(ARX_USER_RING_PAGES - have));
+	} while (!atomic_long_try_cmpxchg(&user->ring_pages, &have,
+					  have + allowed));
+	return allowed;
+}
+
+static int arx_charge_pinned(struct arx_charge *charge, unsigned long pages)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct mm_struct *mm = current->mm;
+
+	if (atomic64_add_return(pages, &mm->pinned_vm) > limit &&
+	    !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(pages, &mm->pinned_vm);
+		return -ENOMEM;
+	}
+	mmgrab(mm);
+	charge->mm = mm;
+	charge->pinned = pages;
+	return 0;
+}
+
+/**
+ * arx_charge_pages - count memory of a ring
+ * @charge: receives where it was counted
+ * @user: of the ring, the one of the current process
+ * @pages: how many
+ *
+ * Context: process.
+ * Return: 0, or -ENOMEM beyond the limit, as of a region.
+ */
+int arx_charge_pages(struct arx_charge *charge, struct arx_user *user,
+		     unsigned long pages)
+{
+	int err = 0;
+
+	*charge = (struct arx_charge) {
+		.user = user,
+		.allowed = arx_user_allow(user, pages),
+	};
+	refcount_inc(&user->ref);
+	if (charge->allowed < pages)
+		err = arx_charge_pinned(charge, pages - charge->allowed);
+	if (err)
+		arx_uncharge_pages(charge);
+	return err;
+}
+
+/**
+ * arx_uncharge_pages - undo arx_charge_pages()
+ * @charge: as there, or all zero
+ *
+ * Context: may sleep, in any process.
+ */
+void arx_uncharge_pages(struct arx_charge *charge)
+{
+	if (charge->mm) {
+		atomic64_sub(charge->pinned, &charge->mm->pinned_vm);
+		mmdrop(charge->mm);
+	}
+	if (charge->user) {
+		atomic_long_sub(charge->allowed, &charge->user->ring_pages);
+		arx_user_put(charge->user);
+	}
+	*charge = (struct arx_charge) {};
+}

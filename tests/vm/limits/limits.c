@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * limits rings DEVICE MOST		make CQs of half a MiB until one is refused or there are MOST; print how many
+ *					and the error, wait for input, end them, and do that once more
+ * limits groups DEVICE			attach a UD QP to multicast groups; print how many and the error
+ * limits exit DEVICE REGIONS QPS	make regions without memory and QPs, print "ready", wait
+ * limits most DEVICE pd|ah|mr		make objects until one is refused; print how many, how many were promised, and
+ *					the error; end one, make one
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CQES	8000	/* of 64 bytes each, a power of two of them, and a header: 516 KiB */
+
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+
+static void check(int good, const char *what)
+{
+	if (good)
+		return;
+	printf("%s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void open_device(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	int i;
+
+	for (i = 0; list && list[i]; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			context = ibv_open_device(list[i]);
+	check(context != NULL, name);
+	pd = ibv_alloc_pd(context);
+	check(pd != NULL, "ibv_alloc_pd");
+}
+
+static const char *error(int number)
+{
+	return number ? strerrorname_np(number) : "none";
+}
+
+static void wait_for_input(void)
+{
+	char c;
+
+	fflush(stdout);
+	while (read(STDIN_FILENO, &c, 1) == 1)
+		if (c == '\n')
+			return;
+}
+
+static void rings(int most)
+{
+	struct ibv_cq **cq = calloc(most, sizeof(*cq));
+	int round, n;
+
+	for (round = 0; round < 2; round++) {
+		for (n = 0, errno = 0; n < most; n++) {
+			cq[n] = ibv_create_cq(context, CQES, NULL, NULL, 0);
+			if (!cq[n])
+				break;
+		}
+		printf("%d rings, error %s\n", n, error(n < most ? errno : 0));
+		wait_for_input();
+		while (n--)
+			check(!ibv_destroy_cq(cq[n]), "ibv_destroy_cq");
+	}
+}
+
+static void groups(void)
+{
+	struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(pd, &attr) : NULL;
+	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7 } };
+	int n, err = 0;
+
+	check(qp != NULL, "a QP");
+	for (n = 0; n < 100; n++) {
+		gid.raw[15] = n;
+		err = ibv_attach_mcast(qp, &gid, 0);
+		if (err)
+			break;
+	}
+	printf("%d groups, error %s\n", n, error(err));
+	while (n--) {
+		gid.raw[15] = n;
+		check(!ibv_detach_mcast(qp, &gid, 0), "ibv_detach_mcast");
+	}
+}
+
+static void make_for_exit(int regions, int qps)
+{
+	struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	char *mem = aligned_alloc(4096, 4096);
+
+	*mem = 1;
+	/* A page for the first ones, which is as many as the limit of pinned memory may allow. */
+	while (regions--)
+		check(ibv_reg_mr(pd, mem, regions < 10000 ? 4096 : 0, 0) != NULL, "ibv_reg_mr");
+	while (qps--)
+		check(ibv_create_qp(pd, &attr) != NULL, "ibv_create_qp");
+	printf("ready\n");
+	wait_for_input();
+	_exit(0);
+}
+
+/* Returns 0, or the error. Keeps the last one only: the process's end takes the others. */
+static int make_one(const char *kind, struct ibv_ah_attr *to, void **last)
+{
+	static char mem[1];
+
+	errno = 0;
+	if (!strcmp(kind, "pd"))
+		*last = ibv_alloc_pd(context);
+	else if (!strcmp(kind, "ah"))
+		*last = ibv_create_ah(pd, to);
+	else
+		*last = ibv_reg_mr(pd, mem, 0, 0);
+	return *last ? 0 : errno;
+}
+
+static int end_one(const char *kind, void *last)
+{
+	if (!strcmp(kind, "pd"))
+		return ibv_dealloc_pd(last);
+	return !strcmp(kind, "ah") ? ibv_destroy_ah(last) : ibv_dereg_mr(last);
+}
+
+static void most(const char *kind)
+{
+	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1 };
+	struct ibv_device_attr attr;
+	void *last = NULL, *new;
+	int n, err, promised;
+
+	check(!ibv_query_device(context, &attr), "ibv_query_device");
+	promised = !strcmp(kind, "pd") ? attr.max_pd : !strcmp(kind, "ah") ? attr.max_ah : attr.max_mr;
+	check(!ibv_query_gid(context, 1, 0, &to.grh.dgid), "ibv_query_gid");
+	for (n = 0; n <= promised; n++) {
+		err = make_one(kind, &to, &new);
+		if (err)
+			break;
+		last = new;
+	}
+	printf("%d of %d, error %s\n", n, promised, error(err));
+	check(last && !end_one(kind, last), "the end of one");
+	check(!make_one(kind, &to, &last), "one more");
+	check(make_one(kind, &to, &last), "one too many");
+	fflush(stdout);
+	_exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 3)
+		return 2;
+	open_device(argv[2]);
+	if (!strcmp(argv[1], "rings") && argc == 4)
+		rings(atoi(argv[3]));
+	else if (!strcmp(argv[1], "groups"))
+		groups();
+	else if (!strcmp(argv[1], "exit") && argc == 5)
+		make_for_exit(atoi(argv[3]), atoi(argv[4]));
+	else if (!strcmp(argv[1], "most") && argc == 4)
+		most(argv[3]);
+	else
+		return 2;
+	return 0;
+}

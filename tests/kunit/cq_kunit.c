@@ -299,8 +299,10 @@ static void cq__not_resized(struct kunit *test)
 				-EINVAL);
 	KUNIT_EXPECT_NULL(test, t->cq.next.mem);
 	KUNIT_EXPECT_EQ(test, t->cq.ib.cqe, CQES);
-	KUNIT_EXPECT_TRUE(test, add(t, i, IB_WC_SUCCESS, false));
+	KUNIT_EXPECT_TRUE(test, add(t, 3, IB_WC_SUCCESS, false));
+	t->cq.ib.uobject = NULL;	/* to be polled here */
 	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), CQES);
+	KUNIT_EXPECT_EQ(test, wc[3].wr_id, 3);
 }
 
 struct arming {

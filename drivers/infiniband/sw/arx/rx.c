@@ -21,7 +21,7 @@
  * struct arx_rx - what the stack handed over, on its way to the QPs
  * @ns: the socket's
  * @netdev: where it arrived
- * @dev: counts what belongs to no QP, or NULL
+ * @dev: from arx_rx_dev(), or NULL
  * @joined: it came as one: GRO has checked the ICRCs, or there are none
  * @avoided: there are none
  * @size: gso_size of these
@@ -53,11 +53,24 @@ struct arx_rx {
 	bool wake;
 };
 
-/* Count something about a packet that belongs to no QP. */
-static void arx_rx_count(const struct arx_rx *rx, enum arx_counter counter)
+/*
+ * The device that counts what belongs to no QP, or NULL. To find it may take a
+ * walk through all devices, so packets that reach a QP do not ask.
+ */
+static struct arx_dev *arx_rx_dev(struct arx_rx *rx)
 {
-	if (rx->dev)
-		this_cpu_inc(rx->dev->stats->c[counter]);
+	if (!rx->dev)
+		rx->dev = arx_net_dev_on(rx->ns, rx->netdev);
+	return rx->dev;
+}
+
+/* Count something about a packet that belongs to no QP. */
+static void arx_rx_count(struct arx_rx *rx, enum arx_counter counter)
+{
+	struct arx_dev *dev = arx_rx_dev(rx);
+
+	if (dev)
+		this_cpu_inc(dev->stats->c[counter]);
 }
 
 /* Addresses and lengths of the outer headers; the BTH is not read. */
@@ -82,19 +95,24 @@ static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 	return 0;
 }
 
-static void arx_rx_count_icrcs(const struct arx_rx *rx, u32 n)
+/* @qp: whom the packets are for; NULL: a group. */
+static void arx_rx_count_icrcs(struct arx_rx *rx, const struct arx_qp *qp,
+			       u32 n)
 {
-	if (rx->dev)
-		this_cpu_add(rx->dev->stats->c[rx->avoided ?
-					       ARX_CNT_ICRC_AVOIDED :
-					       ARX_CNT_ICRC_COMPUTED], n);
+	struct arx_dev *dev = qp ? arx_qp_dev(qp) : arx_rx_dev(rx);
+
+	if (dev)
+		this_cpu_add(dev->stats->c[rx->avoided ?
+					   ARX_CNT_ICRC_AVOIDED :
+					   ARX_CNT_ICRC_COMPUTED], n);
 }
 
-static bool arx_rx_icrc_fits(struct arx_rx *rx, struct sk_buff *skb)
+static bool arx_rx_icrc_fits(struct arx_rx *rx, const struct arx_qp *qp,
+			     struct sk_buff *skb)
 {
 	__le32 icrc;
 
-	arx_rx_count_icrcs(rx, 1);
+	arx_rx_count_icrcs(rx, qp, 1);
 	if (rx->joined)
 		return true;
 	return !skb_copy_bits(skb, skb->len - sizeof(icrc), &icrc,
@@ -141,10 +159,10 @@ static int arx_rx_parse(struct arx_rx *rx, struct sk_buff *skb,
  * only for packets that somebody waits for. What follows the BTH is not read
  * before the ICRC is known to fit.
  */
-static int arx_rx_strip(struct arx_rx *rx, struct sk_buff *skb,
-			struct arx_headers *h, int headers)
+static int arx_rx_strip(struct arx_rx *rx, const struct arx_qp *qp,
+			struct sk_buff *skb, struct arx_headers *h, int headers)
 {
-	if (!arx_rx_icrc_fits(rx, skb)) {
+	if (!arx_rx_icrc_fits(rx, qp, skb)) {
 		arx_rx_count(rx, ARX_CNT_RX_ICRC_ERR);
 		return -EINVAL;
 	}
@@ -349,7 +367,7 @@ static void arx_rx_begin_folded(struct arx_rx *rx)
 	struct arx_run *run = &rx->run;
 
 	run->npkts = arx_run_npkts(run->len, arx_folded_mtu(rx->size));
-	arx_rx_count_icrcs(rx, run->npkts - 1);
+	arx_rx_count_icrcs(rx, rx->qp, run->npkts - 1);
 }
 
 /* The end of a run speaks for it: 9.7.5.1.2 lets one answer cover many. */
@@ -412,7 +430,7 @@ static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 	    !arx_bth_goes_on(&run->h, arx_rx_next_psn(rx), skb->data))
 		return false;
 
-	arx_rx_count_icrcs(rx, 1);
+	arx_rx_count_icrcs(rx, rx->qp, 1);
 	__skb_pull(skb, ARX_BTH_LEN);
 	rx->last->next = skb;
 	rx->last = skb;
@@ -446,12 +464,12 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 
 	group = arx_rx_is_for_group(rx, &h);
 	continues = !folded && arx_rx_continues(rx, &h);
-	if (!group && !continues) {
-		qp = arx_rx_admit(rx, &h);
+	if (!group) {
+		qp = continues ? rx->qp : arx_rx_admit(rx, &h);
 		if (!qp)
 			goto drop;
 	}
-	len = arx_rx_strip(rx, skb, &h, len);
+	len = arx_rx_strip(rx, qp, skb, &h, len);
 	if (len < 0)
 		goto drop;
 
@@ -510,7 +528,6 @@ int arx_rx_encap(struct sock *sk, struct sk_buff *skb)
 
 	if (!rx.ns)	/* the socket is being closed */
 		goto drop;
-	rx.dev = arx_net_dev_on(rx.ns, rx.netdev);
 	if (!pskb_may_pull(skb, sizeof(struct udphdr)) ||
 	    arx_rx_read_envelope(&rx, skb))
 		goto malformed;

@@ -284,13 +284,13 @@ static void arx_copy_last(void *to, const void *from, u32 len)
 	smp_wmb();	/* pairs with the barrier of a program that polls @to */
 	switch (size) {
 	case sizeof(u64):
-		WRITE_ONCE(*(u64 *)to, get_unaligned((const u64 *)from));
+		WRITE_ONCE(*(u64 *)to, get_unaligned((u64 *)from));
 		break;
 	case sizeof(u32):
-		WRITE_ONCE(*(u32 *)to, get_unaligned((const u32 *)from));
+		WRITE_ONCE(*(u32 *)to, get_unaligned((u32 *)from));
 		break;
 	case sizeof(u16):
-		WRITE_ONCE(*(u16 *)to, get_unaligned((const u16 *)from));
+		WRITE_ONCE(*(u16 *)to, get_unaligned((u16 *)from));
 		break;
 	default:
 		WRITE_ONCE(*(u8 *)to, *(const u8 *)from);

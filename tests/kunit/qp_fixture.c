@@ -79,19 +79,28 @@ void arx_tx_cleanup(struct arx_qp *qp)
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 {
 	struct pair *p = current_pair;
-	struct wire_run *w;
+	struct wire_run *w, *next;
 
 	spin_lock(&p->lock);
-	list_for_each_entry_reverse(w, &p->wire, link) {
-		if (!batch->n)
-			break;
-		if (w->from == qp && !w->av) {
-			w->av = batch->av;
-			batch->n--;
+	list_for_each_entry_safe(w, next, &p->wire, link) {
+		if (w->from != qp || w->av || w->batch != batch)
+			continue;
+		w->av = batch->av;
+		if (!p->drops || p->room) {
+			p->room -= p->drops;
+			continue;
 		}
+		if (!batch->dropped)
+			batch->lost = w->run.h.psn;
+		batch->dropped = true;
+		list_del(&w->link);
+		kfree(w);
 	}
 	spin_unlock(&p->lock);
-	*batch = (struct arx_tx_batch) {};
+	*batch = (struct arx_tx_batch) {
+		.dropped = batch->dropped,
+		.lost = batch->lost,
+	};
 }
 
 u32 arx_tx_waits(const struct arx_qp *qp)
@@ -108,7 +117,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 
 	if (p->on_send)
 		p->on_send(p, qp);
-	if (p->blocked)
+	if (p->blocked || batch->dropped)
 		return -EAGAIN;
 	WARN_ON(run->len > ARX_TX_RUN_MAX);
 
@@ -129,6 +138,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		arx_tx_flush(qp, batch);
 	batch->av = av;
 	batch->n++;
+	w->batch = batch;
 	w->from = qp;
 	w->av = NULL;
 	w->run = *run;

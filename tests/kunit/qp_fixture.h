@@ -25,6 +25,7 @@
  * struct wire_run - a run on the wire
  * @link: in the order they were sent
  * @from: who sent it
+ * @batch: of what stage of @from
  * @av: where it went when it left; NULL: it has not left
  * @run: what; its payload is @data
  * @data: copy of the payload
@@ -32,6 +33,7 @@
 struct wire_run {
 	struct list_head link;
 	struct arx_qp *from;
+	const struct arx_tx_batch *batch;
 	const struct arx_av *av;
 	struct arx_run run;
 	u8 data[];
@@ -69,6 +71,8 @@ struct side {
  * @taken: the last one taken from it
  * @blocked: the wire takes nothing
  * @lost: the wire loses everything
+ * @drops: the host drops what leaves, but for the next @room runs
+ * @room: see @drops
  * @waits: bytes of what it took that have not left the host
  * @sent: runs it took
  * @on_send: called for each run before anything else
@@ -86,6 +90,8 @@ struct pair {
 	struct wire_run *taken;
 	bool blocked;
 	bool lost;
+	bool drops;
+	u32 room;
 	u32 waits;
 	u32 sent;
 	void (*on_send)(struct pair *p, struct arx_qp *qp);

@@ -40,6 +40,16 @@ static void fill(u8 *buf, u32 len, u32 seed)
 	prandom_bytes_state(&rnd, buf, len);
 }
 
+static u64 count_of(struct pair *p, enum arx_counter counter)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(p->dev.stats, cpu)->c[counter];
+	return sum;
+}
+
 /* Whole exchanges. */
 
 struct exchange {
@@ -959,6 +969,133 @@ static void requester__blocked(struct kunit *test)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
 }
 
+/* What this host drops is sent again from there on, and no time is lost. */
+static void requester__dropped(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_req *req = &p->side[0].qp->req;
+	u32 first = ARX_TX_RUN_MAX / MTU;
+	int i;
+
+	p->drops = true;
+	p->room = 2;
+	fill(p->side[0].buf, BUF, 1);
+	/* Three runs, the last one of which is dropped. */
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 0, IB_SEND_SIGNALED, 0,
+		  (2 * first + 7) * MTU);
+	KUNIT_EXPECT_EQ(test, req->psn,
+			(PSN + 2 * first) & ARX_PSN_MASK);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + first);
+	EXPECT_SILENT(test, p, 0);
+	/* A READ, which is dropped, too, does not count as outstanding. */
+	for (i = 1; i < 3; i++)
+		pair_send(p, 0, IB_WR_RDMA_READ, i, IB_SEND_SIGNALED,
+			  BUF / 2, 2 * MTU);
+	KUNIT_EXPECT_EQ(test, req->rd_sent, 0);
+	EXPECT_SILENT(test, p, 0);
+
+	/* Then the last run goes, and the first READ, and then the second. */
+	p->room = 2;
+	pair_requester(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 2 * first);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 2 * first + 7);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, req->rd_sent, 1);
+	p->drops = false;
+	pair_requester(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 2 * first + 9);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, req->rd_sent, 2);
+}
+
+/* The same, and all arrives as it was sent, whatever the host drops. */
+static void requester__drops_all_arrive(struct kunit *test)
+{
+	static const enum ib_wr_opcode ops[] = {
+		IB_WR_RDMA_WRITE, IB_WR_RDMA_READ, IB_WR_SEND, IB_WR_RDMA_READ,
+	};
+	struct pair *p = by_wire(test);
+	struct side *s = p->side;
+	struct rnd_state rnd;
+	int i, turns = 0;
+
+	prandom_seed_state(&rnd, 1);
+	s[0].qp->attr.retry_cnt = 0;
+	fill(s[0].buf, BUF / 2, 1);
+	fill(s[1].buf + BUF / 2, BUF / 2, 2);
+	pair_recv(p, 1, 100, BUF / 4, 100 * MTU);
+	p->drops = true;
+	p->room = 0;
+	pair_send(p, 0, ops[0], 0, IB_SEND_SIGNALED, 0, 100 * MTU);
+	pair_send(p, 0, ops[1], 1, IB_SEND_SIGNALED, BUF / 2, 90 * MTU);
+	pair_send(p, 0, ops[2], 2, IB_SEND_SIGNALED, BUF / 4, 80 * MTU);
+	pair_send(p, 0, ops[3], 3, IB_SEND_SIGNALED, BUF / 4 * 3, 70 * MTU);
+	while (s[0].qp->comp.done != 4 && turns++ < 1000) {
+		p->room = prandom_u32_state(&rnd) % 3;
+		for (i = 0; i < 2; i++)
+			arx_qp_schedule(s[i].qp);
+		pair_pump(p);
+	}
+	for (i = 0; i < 4; i++)
+		EXPECT_WC(test, &s[0].scq, i, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s[1].rcq, 100, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(s[0].buf, s[1].buf, 100 * MTU));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(s[0].buf + BUF / 4, s[1].buf + BUF / 4,
+					80 * MTU));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(s[0].buf + BUF / 2, s[1].buf + BUF / 2,
+					90 * MTU));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(s[0].buf + BUF / 4 * 3,
+					s[1].buf + BUF / 4 * 3, 70 * MTU));
+	/* Nobody has missed anything, or asked for it again. */
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_REWINDS), 0);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_DUPLICATE_REQUEST), 0);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_OUT_OF_SEQUENCE), 0);
+}
+
+static void fail_at_second(struct pair *p, struct arx_qp *qp)
+{
+	if (p->sent == 1)
+		arx_qp_error(qp, IB_EVENT_QP_FATAL);
+}
+
+/* The QP fails in the turn whose packets are dropped: nothing is sent again. */
+static void requester__dropped_and_failed(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	p->drops = true;
+	p->on_send = fail_at_second;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 0, IB_SEND_SIGNALED, 0, 100 * MTU);
+	p->on_send = NULL;
+	p->drops = false;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 2; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_WR_FLUSH_ERR);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	EXPECT_SILENT(test, p, 0);
+}
+
+/* UC loses what is dropped, and completes it, but sends no more into it. */
+static void requester__dropped_uc(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	int i;
+
+	pair_connect(test, p, IB_QPT_UC);
+	p->dev.port_active = false;
+	p->drops = true;
+	for (i = 0; i < 2; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 2; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+	EXPECT_SILENT(test, p, 0);
+	p->drops = false;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 2);
+}
+
 /* A run made for a peer on this host, which then is none any more. */
 static void requester__peer_goes_meanwhile(struct kunit *test)
 {
@@ -1460,6 +1597,23 @@ static void completer__blocked(struct kunit *test)
 		pair_timeout(p, 0);
 		EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
 	}
+	pair_timeout(p, 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
+}
+
+/* What this host drops is no try of the peer's either, but not for ever. */
+static void completer__dropped(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i;
+
+	p->drops = true;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 10; i++)
+		pair_timeout(p, 0);
+	EXPECT_NO_WC(test, &s->scq);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.retries_left, 0);
 	pair_timeout(p, 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
 }
@@ -2531,6 +2685,43 @@ static void rdatomic__answers_in_order(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/* Answers that this host drops are due once more, in order, with the ACK. */
+static void rdatomic__dropped(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_resp *resp = &p->side[1].qp->resp;
+	u32 run = ARX_TX_RUN_MAX / MTU;
+
+	p->blocked = true;
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, (run + 2) * MTU);
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN + run + 2, 0, 1);
+	request(p, ARX_OP_WRITE, WHOLE, PSN + run + 3, BUF / 2, 8);
+	p->blocked = false;
+	p->drops = true;
+
+	p->room = 1;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, resp->reply_head - resp->reply_tail, 2);
+
+	p->room = 2;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + run);
+	EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + run + 2);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, resp->reply_head, resp->reply_tail);
+	KUNIT_EXPECT_TRUE(test, resp->ack_due);
+
+	p->drops = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + run + 3);
+	EXPECT_SILENT(test, p, 1);
+}
+
 /* 9.7.7.1: more at a time than was agreed to. */
 static void rdatomic__too_many(struct kunit *test)
 {
@@ -2919,16 +3110,6 @@ static void loopback__strangers(struct kunit *test)
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
 	KUNIT_EXPECT_EQ(test, p->sent, 1);
 	KUNIT_EXPECT_EQ(test, p->side[1].qp->resp.epsn, PSN);
-}
-
-static u64 count_of(struct pair *p, enum arx_counter counter)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(p->dev.stats, cpu)->c[counter];
-	return sum;
 }
 
 /* What was posted together is answered together. */
@@ -3457,6 +3638,10 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE_PARAM(requester__hostile_wqe, hostile_gen_params),
 	KUNIT_CASE(requester__hostile_prod),
 	KUNIT_CASE(requester__blocked),
+	KUNIT_CASE(requester__dropped),
+	KUNIT_CASE(requester__drops_all_arrive),
+	KUNIT_CASE(requester__dropped_and_failed),
+	KUNIT_CASE(requester__dropped_uc),
 	KUNIT_CASE(requester__peer_goes_meanwhile),
 	KUNIT_CASE(requester__turns_end),
 	KUNIT_CASE(requester__ud),
@@ -3479,6 +3664,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(completer__timer_too_late),
 	KUNIT_CASE(completer__time_of_a_retry),
 	KUNIT_CASE(completer__blocked),
+	KUNIT_CASE(completer__dropped),
 	KUNIT_CASE(completer__timeout_turned_off),
 	KUNIT_CASE(completer__held),
 	KUNIT_CASE(completer__held_less_and_less),
@@ -3511,6 +3697,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(rdatomic__replay_of_another),
 	KUNIT_CASE(rdatomic__read_tail),
 	KUNIT_CASE(rdatomic__answers_in_order),
+	KUNIT_CASE(rdatomic__dropped),
 	KUNIT_CASE(rdatomic__too_many),
 	KUNIT_CASE(rdatomic__duplicates_do_not_count),
 	KUNIT_CASE(rdatomic__duplicate_on_the_way),

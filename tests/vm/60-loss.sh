@@ -84,6 +84,23 @@ slow_link() {
 	(( $(counter "$dev1" requester_rewinds h1) == before ))
 }
 
+# What does not fit into this host's queue is sent when it does: nobody has to miss it for that, neither the peer nor a timer of 1 s.
+# One QP sends in one direction: where two CPUs meet at a queue, newer kernels have one enqueue for both, and do not tell of drops.
+full_queue() {
+	local counter before=()
+	clear_link
+	on_both tc qdisc add dev eth0 root tbf rate 400mbit burst 70000 limit 200000
+	for counter in tx_dropped ack_timeouts requester_rewinds; do before+=("$(both "$counter")"); done
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"full: op=write,read,send size=256K timeout=18 retry=0 count=$messages limit=30"
+	for counter in tx_dropped ack_timeouts requester_rewinds; do
+		echo "$counter rose by $(($(both "$counter") - before[0]))"
+		[[ $counter != tx_dropped ]] || (( $(both "$counter") > before[0] ))
+		[[ $counter == tx_dropped ]] || (( $(both "$counter") == before[0] ))
+		before=("${before[@]:1}")
+	done
+}
+
 # Packets that wait hold what they carry, whatever becomes of the memory it came from.
 memory_back() {
 	clear_link
@@ -106,6 +123,7 @@ if debug_kernel && ! full; then
 	bad loss-1 requester_rewinds netem loss 1%
 	bad duplicate duplicate_request netem duplicate 5%
 	check slow-link 60 slow_link
+	check full-queue 60 full_queue
 	check memory-back 60 memory_back
 	check cut-off 60 cut_off
 	clear_link
@@ -120,6 +138,7 @@ bad corrupt rcvd_icrc_err netem corrupt 2%
 bad single-loss-1 requester_rewinds single action gact ok random netrand drop 100
 bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
+check full-queue 60 full_queue
 check memory-back 60 memory_back
 check cut-off 60 cut_off
 clear_link

@@ -17,12 +17,6 @@
 /* As many as there can be retries. */
 #define ARX_HELD_MAX		7
 
-static bool arx_completer_is_rd(const struct arx_swqe *swqe)
-{
-	return swqe->op == ARX_OP_READ || swqe->op == ARX_OP_COMPARE_SWAP ||
-	       swqe->op == ARX_OP_FETCH_ADD;
-}
-
 static u32 arx_completer_end(const struct arx_swqe *swqe)
 {
 	return arx_psn_add(swqe->first_psn, swqe->npkts);
@@ -34,7 +28,7 @@ static __always_inline void arx_completer_pass(struct arx_qp *qp,
 {
 	struct arx_comp *comp = &qp->comp;
 
-	if (arx_completer_is_rd(swqe) && swqe->npkts)
+	if (arx_swqe_is_rd(swqe) && swqe->npkts)
 		arx_publish(&comp->rd_done, comp->rd_done + 1);
 	arx_sendwr_release(swqe);
 	arx_publish(&comp->done, comp->done + 1);
@@ -248,7 +242,7 @@ static bool arx_completer_advance(struct arx_qp *qp, u32 end)
 			continue;
 		if (arx_psn_diff(end, swqe->first_psn) <= 0)
 			break;
-		if (arx_completer_is_rd(swqe)) {
+		if (arx_swqe_is_rd(swqe)) {
 			whole = false;
 			break;
 		}
@@ -449,7 +443,7 @@ static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 	if (!swqe)
 		return;
 	read = swqe->op == ARX_OP_READ;
-	if (!arx_completer_is_rd(swqe) || atomic == read) {
+	if (!arx_swqe_is_rd(swqe) || atomic == read) {
 		arx_completer_fail(qp, IB_WC_BAD_RESP_ERR, 0);
 		return;
 	}
@@ -580,8 +574,9 @@ void arx_completer_arm(struct arx_qp *qp)
 /*
  * Is there another reason than the peer that nothing was acknowledged? Nothing
  * can be sent, or what was sent is still on this host, in a queue or waiting for
- * a neighbour: sending it again is no try. A packet may be held for good, so
- * that is no excuse for ever, unless there are less of them each time.
+ * a neighbour, or was dropped by it: sending it again is no try. A packet may be
+ * held for good, and a host may drop all, so that is no excuse for ever, unless
+ * there are less of them each time.
  */
 static bool arx_completer_excused(struct arx_qp *qp)
 {
@@ -590,7 +585,7 @@ static bool arx_completer_excused(struct arx_qp *qp)
 
 	if (comp->rnr_wait || READ_ONCE(qp->req.blocked))
 		return true;
-	if (!waits)
+	if (!waits && !READ_ONCE(qp->req.dropped))
 		return false;
 	if (comp->held && waits < comp->waited) {
 		comp->waited = waits;

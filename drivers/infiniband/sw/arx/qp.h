@@ -59,6 +59,12 @@ struct arx_swqe {
  */
 #define ARX_QP_SWQES_ATOMIC	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
+static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
+{
+	return swqe->op == ARX_OP_READ || swqe->op == ARX_OP_COMPARE_SWAP ||
+	       swqe->op == ARX_OP_FETCH_ADD;
+}
+
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
@@ -83,6 +89,8 @@ enum arx_req_pending {
  * @batch: what has not left yet; empty between turns
  * @waiting: stopped for the completer; published, see arx_requester_run()
  * @blocked: stopped for the socket, which starts it again; published
+ * @dropped: stopped because this host dropped its packets; tx.c starts it again;
+ *	published
  * @failed: a WQE got an error status: no further one is executed
  * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
@@ -103,6 +111,7 @@ struct arx_req {
 	struct arx_tx_batch batch;
 	bool waiting;
 	bool blocked;
+	bool dropped;
 	bool failed;
 	bool flushes;
 	bool drained;
@@ -289,6 +298,8 @@ struct arx_comp {
  * @sq_sig_all: every send is signalled
  * @tx_blocked: @tx_sk was full; whoever clears it schedules the QP
  * @tx_behind: the same, packets must not overtake those of another CPU
+ * @tx_level: bytes that waited below when this host dropped packets, 0: it did
+ *	not, or none waited; whoever clears it schedules the QP
  * @tx_sk: owns the packets on their way down, see tx.c
  * @scq: send CQ
  * @sq: send ring
@@ -314,6 +325,7 @@ struct arx_comp {
  * @memcg: memory cgroup of the application that made it, or NULL
  * @grow: makes room for more copies than can be had in atomic context
  * @full: there was no memory for that; not tried again until the QP is reset
+ * @tx_retry: this host dropped packets: schedules the QP a little later
  *
  * In such an order that what a message comes by is in few cache lines: with
  * thousands of QPs in turn, to fetch these is what one more of them costs. The
@@ -330,6 +342,7 @@ struct arx_qp {
 	bool sq_sig_all;
 	bool tx_blocked;
 	bool tx_behind;
+	u32 tx_level;
 	struct sock *tx_sk;
 	struct arx_cq *scq;
 	struct arx_ring sq;
@@ -354,6 +367,7 @@ struct arx_qp {
 	struct mem_cgroup *memcg;
 	struct work_struct grow;
 	bool full;
+	struct hrtimer tx_retry;
 };
 
 extern struct arx_ids arx_qps;

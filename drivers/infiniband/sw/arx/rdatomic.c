@@ -388,20 +388,52 @@ static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av)
 	return true;
 }
 
+/*
+ * This host dropped packets from a PSN on: responses since reply @first, which
+ * was the oldest before they were sent, or only the ACK behind them.
+ */
+static __cold void arx_rdatomic_take_back(struct arx_resp *resp, u32 first)
+{
+	u32 n = resp->reply_tail + (resp->reply_tail != resp->reply_head);
+	u32 end = n;
+
+	resp->batch.dropped = false;
+	while (n != first) {
+		struct arx_reply *reply = arx_rdatomic_reply_slot(resp, --n);
+		s32 in = arx_psn_diff(resp->batch.lost, reply->rd.psn);
+
+		if (in < 0 || in >= reply->sent)
+			continue;
+		reply->sent = in;
+		resp->reply_tail = n;
+		while (++n != end)
+			arx_rdatomic_reply_slot(resp, n)->sent = 0;
+		return;
+	}
+}
+
 /**
  * arx_rdatomic_reply - send what is due: responses, then the ACK or NAK
  * @qp: RC QP
  *
  * Stops when the socket is full (tx.c schedules the QP) or after a turn's
- * share (it schedules itself).
+ * share (it schedules itself). What this host drops is due again; a NAK that
+ * ended the QP is not.
  *
  * Context: responder's lock held, RCU read side.
  */
 void arx_rdatomic_reply(struct arx_qp *qp)
 {
 	struct arx_av *av = rcu_dereference(qp->av);
+	struct arx_resp *resp = &qp->resp;
+	u32 first = resp->reply_tail;
+	bool due = resp->ack_due;
 
-	if (arx_rdatomic_send_replies(qp, av) && qp->resp.ack_due)
+	if (arx_rdatomic_send_replies(qp, av) && resp->ack_due)
 		arx_rdatomic_send_ack(qp, av);
-	arx_tx_flush(qp, &qp->resp.batch);
+	arx_tx_flush(qp, &resp->batch);
+	if (unlikely(resp->batch.dropped)) {
+		arx_rdatomic_take_back(resp, first);
+		resp->ack_due |= due && !resp->dead;
+	}
 }

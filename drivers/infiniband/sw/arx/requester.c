@@ -49,6 +49,7 @@ enum arx_turn {
 	ARX_TURN_IDLE,		/* nothing to do, or a QP that does not send */
 	ARX_TURN_WAIT,		/* for the completer */
 	ARX_TURN_BLOCKED,	/* for the socket; tx.c wakes the QP */
+	ARX_TURN_DROPPED,	/* this host dropped packets; tx.c wakes the QP */
 	ARX_TURN_SPENT,		/* its share is used up */
 };
 
@@ -128,6 +129,48 @@ static bool arx_requester_over(const struct arx_swqe *swqe, u32 una)
 }
 
 /*
+ * Go to @psn, which is @una or was sent since: to the WQE that it lies in, or
+ * the next. READs and atomics before that WQE stay handed over.
+ */
+static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
+{
+	struct arx_req *req = &qp->req;
+	struct arx_comp *comp = &qp->comp;
+	struct arx_swqe *swqe;
+	u32 index, una;
+	s32 pkts;
+
+	spin_lock(&comp->lock);
+	req->rd_sent = comp->rd_done;
+	una = comp->una;
+	index = comp->done;
+	spin_unlock(&comp->lock);
+
+	if (arx_psn_diff(una, psn) > 0)
+		psn = una;
+	for (; index != req->fetched; index++) {
+		swqe = arx_qp_swqe(qp, index);
+		if (!arx_requester_over(swqe, psn))
+			break;
+		if (arx_swqe_is_rd(swqe))
+			req->rd_sent++;
+	}
+
+	if (index != req->sent)
+		req->failed = false;	/* until it comes by again */
+	req->offset = 0;
+	if (index != req->fetched) {
+		pkts = arx_psn_diff(psn, arx_qp_swqe(qp, index)->first_psn);
+		req->offset = pkts > 0 ? pkts * qp->mtu : 0;
+	}
+	req->psn = psn;
+	req->unacked = 0;
+	arx_publish(&req->sent, index);
+	/* Local work that was stepped over may be the oldest. */
+	arx_completer_retire(qp);
+}
+
+/*
  * Go to the oldest PSN not acknowledged: back after a loss, forward when an
  * acknowledgment of an earlier transmission overtook a retransmission. In
  * either case what was sent or done before may be stepped over, even behind
@@ -135,37 +178,9 @@ static bool arx_requester_over(const struct arx_swqe *swqe, u32 una)
  */
 static void arx_requester_seek(struct arx_qp *qp)
 {
-	struct arx_req *req = &qp->req;
-	struct arx_comp *comp = &qp->comp;
-	u32 index;
-	u32 una;
-
-	spin_lock(&comp->lock);
-	req->rewinds = comp->rewinds;
-	req->rd_sent = comp->rd_done;
-	una = comp->una;
-	index = comp->done;
-	spin_unlock(&comp->lock);
-
-	while (index != req->fetched &&
-	       arx_requester_over(arx_qp_swqe(qp, index), una))
-		index++;
-
-	if (index != req->sent)
-		req->failed = false;	/* until it comes by again */
-	if (index != req->fetched) {
-		struct arx_swqe *swqe = arx_qp_swqe(qp, index);
-		s32 pkts = arx_psn_diff(una, swqe->first_psn);
-
-		req->offset = pkts > 0 ? pkts * qp->mtu : 0;
-	} else {
-		req->offset = 0;
-	}
-	req->psn = una;
-	req->unacked = 0;
-	arx_publish(&req->sent, index);
-	/* Local work that was stepped over may be the oldest. */
-	arx_completer_retire(qp);
+	/* If @una moves on from here, the next step seeks again. */
+	qp->req.rewinds = arx_published(&qp->comp.rewinds);
+	arx_requester_go_to(qp, arx_published(&qp->comp.una));
 	arx_count(arx_qp_dev(qp), REWINDS);
 }
 
@@ -559,6 +574,24 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp)
 	return turn;
 }
 
+/*
+ * This host dropped packets of this turn: send them again when tx.c wakes the
+ * QP. UC and UD lose them, but do not send more into the same full queue. What
+ * a failed QP has sent only waits to be flushed.
+ */
+static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
+						    enum arx_turn turn)
+{
+	struct arx_tx_batch *batch = &qp->req.batch;
+
+	batch->dropped = false;
+	if (arx_requester_flushing(qp))
+		return turn == ARX_TURN_BLOCKED ? ARX_TURN_SPENT : turn;
+	if (qp->service == ARX_SERVICE_RC)
+		arx_requester_go_to(qp, batch->lost);
+	return ARX_TURN_DROPPED;
+}
+
 /* What the steps handed over leaves the host now, of several WQEs together. */
 static enum arx_turn arx_requester_turn(struct arx_qp *qp)
 {
@@ -570,6 +603,8 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp)
 
 	turn = arx_requester_steps(qp);
 	arx_send_flush(qp, &qp->req.batch);
+	if (unlikely(qp->req.batch.dropped))
+		turn = arx_requester_take_back(qp, turn);
 	if (qp->service != ARX_SERVICE_RC)
 		arx_completer_retire(qp);
 	return turn;
@@ -624,6 +659,7 @@ static void arx_requester_locked(struct arx_qp *qp)
 		smp_mb();	/* pairs with arx_completer_rx() */
 	} while (arx_requester_progressed(qp, &seen));
 	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
+	WRITE_ONCE(req->dropped, turn == ARX_TURN_DROPPED);
 
 	if (arx_requester_flushing(qp))
 		arx_completer_retire(qp);

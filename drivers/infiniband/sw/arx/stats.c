@@ -30,6 +30,7 @@ static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_SEND_ERR].name = "send_err",
 	[ARX_CNT_TX_BLOCKED].name = "tx_blocked",
 	[ARX_CNT_TX_BEHIND].name = "tx_behind",
+	[ARX_CNT_TX_DROPPED].name = "tx_dropped",
 	[ARX_CNT_ICRC_COMPUTED].name = "icrc_computed",
 	[ARX_CNT_ICRC_AVOIDED].name = "icrc_avoided",
 	[ARX_CNT_RX_ICRC_ERR].name = "rcvd_icrc_err",

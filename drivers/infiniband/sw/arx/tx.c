@@ -38,6 +38,12 @@
 /* Payload up to this size is cheaper to copy than to refer to. */
 #define ARX_TX_LINEAR		256
 
+/*
+ * A stage whose packets this host dropped tries again after this long, unless
+ * one of the QP's packets that are still queued leaves before.
+ */
+#define ARX_TX_RETRY_NS		NSEC_PER_MSEC
+
 /**
  * struct arx_tx - one run on its way
  * @run: its payload iterator moves on
@@ -64,6 +70,9 @@ static bool arx_tx_wakes(struct arx_qp *qp)
 	if (READ_ONCE(qp->tx_blocked) &&
 	    sk_wmem_alloc_get(qp->tx_sk) <= ARX_TX_SNDBUF / 2)
 		wakes |= xchg(&qp->tx_blocked, false);
+	/* A packet that is dropped ends, too, but leaves the fill as it was. */
+	if (sk_wmem_alloc_get(qp->tx_sk) < READ_ONCE(qp->tx_level))
+		wakes |= xchg(&qp->tx_level, 0);
 	return wakes;
 }
 
@@ -104,6 +113,39 @@ static void arx_tx_round(struct work_struct *round)
 	arx_qp_schedule_on(qp, next >= 0 && cpu_online(next) ? next : here);
 }
 
+/* Not every drop has packets of the QP's behind it that could leave. */
+static enum hrtimer_restart arx_tx_retry(struct hrtimer *t)
+{
+	arx_qp_schedule(container_of(t, struct arx_qp, tx_retry));
+	return HRTIMER_NORESTART;
+}
+
+/*
+ * This host dropped @n packets of a stage, from @psn on, and will do so with
+ * what follows. The stage sends nothing more in this turn, takes them back at
+ * its end, and is started again when less is queued than now or the time is up.
+ * A packet that leaves meanwhile is not waited for: the time will be up.
+ */
+static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_batch *batch, u32 psn,
+			u32 n)
+{
+	batch->dropped = true;
+	batch->lost = psn;
+	arx_count_add(arx_qp_dev(qp), TX_DROPPED, n);
+	WRITE_ONCE(qp->tx_level, arx_tx_waits(qp));
+	hrtimer_start(&qp->tx_retry, ns_to_ktime(ARX_TX_RETRY_NS),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/*
+ * Is it worth trying again soon? Not where there is no route, no neighbour, or
+ * a firewall: such packets count as lost on the way.
+ */
+static bool arx_tx_is_short(int err)
+{
+	return err == NET_XMIT_DROP || err == -ENOBUFS || err == -ENOMEM;
+}
+
 /* What a socket's wake-up is when it is made: static in the kernel. */
 static void (*arx_tx_write_space_default)(struct sock *sk);
 
@@ -136,6 +178,8 @@ int arx_tx_init(struct arx_qp *qp)
 	qp->req.batch.cpu = -1;
 	qp->resp.batch.cpu = -1;
 	INIT_WORK(&qp->tx_round, arx_tx_round);
+	hrtimer_setup(&qp->tx_retry, arx_tx_retry, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 	return 0;
 }
 
@@ -159,13 +203,14 @@ void arx_tx_forget(struct arx_qp *qp)
 /**
  * arx_tx_cleanup - undo arx_tx_init()
  * @qp: arx_tx_forget() was called, and all sections have been left since then
- *	and since @qp could last send
+ *	and since @qp could last send; its works are disabled
  *
  * Context: may sleep.
  */
 void arx_tx_cleanup(struct arx_qp *qp)
 {
 	disable_work_sync(&qp->tx_round);
+	hrtimer_cancel(&qp->tx_retry);
 	/* Packets keep what they need of it. */
 	sock_release(qp->tx_sk->sk_socket);
 	qp->tx_sk = NULL;
@@ -624,7 +669,10 @@ static int arx_tx_local_out(struct net *net, struct sock *sk,
 	return ip_local_out(net, sk, skb);
 }
 
-/* Hand a packet, or joined ones, to the stack; gone whatever comes of it. */
+/*
+ * Hand a packet, or joined ones, to the stack; gone whatever comes of it.
+ * Returns 0, NET_XMIT_DROP or an error.
+ */
 static int arx_tx_send_packet(struct arx_qp *qp,
 			      const struct arx_tx_batch *batch,
 			      struct sk_buff *skb, u32 psn)
@@ -653,19 +701,23 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	return net_xmit_eval(err);
 }
 
-static void arx_tx_send_packets(struct arx_qp *qp,
-				const struct arx_tx_batch *batch,
+static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_batch *batch,
 				struct sk_buff *skb)
 {
-	u32 psn = batch->psn;
+	u32 i;
 
-	while (skb) {
+	for (i = 0; skb; i++) {
 		struct sk_buff *next = skb->next;
+		u32 psn = arx_psn_add(batch->psn, i);
+		int err;
 
 		skb_mark_not_on_list(skb);
-		if (arx_tx_send_packet(qp, batch, skb, psn++)) {
+		err = arx_tx_send_packet(qp, batch, skb, psn);
+		if (err) {
 			/* What follows a loss would only be dropped there. */
 			kfree_skb_list(next);
+			if (arx_tx_is_short(err))
+				arx_tx_drop(qp, batch, psn, batch->n - i);
 			return;
 		}
 		skb = next;
@@ -689,7 +741,7 @@ static bool arx_tx_joins(const struct arx_tx_batch *batch)
 	       arx_gso_may_leave(netdev);
 }
 
-static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
+static void arx_tx_send(struct arx_qp *qp, struct arx_tx_batch *batch)
 {
 	struct arx_dev *dev = arx_qp_dev(qp);
 	struct sk_buff *first = batch->first;
@@ -704,6 +756,7 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
 		if (arx_unfold(&first, batch->largest,
 			       dst_dev_rcu(batch->dst)->features)) {
 			kfree_skb_list(first);
+			arx_tx_drop(qp, batch, batch->psn, batch->n);
 			return;
 		}
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
@@ -718,7 +771,9 @@ static void arx_tx_send(struct arx_qp *qp, const struct arx_tx_batch *batch)
  * @batch: from arx_tx_run(); empty afterwards
  *
  * The packets leave in here, so their receivers on this host run afterwards.
- * What is lost on the way is lost, as any packet may be.
+ * What is lost on the way is lost, as any packet may be. What this host drops
+ * for want of room or memory is for the stage to take back: see @dropped of
+ * struct arx_tx_batch.
  *
  * Context: as arx_tx_run(), and in the same RCU read section.
  */
@@ -733,6 +788,8 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 		.cpu = batch->cpu,
 		.next = batch->next,
 		.data = batch->data,
+		.dropped = batch->dropped,
+		.lost = batch->lost,
 	};
 }
 
@@ -802,12 +859,14 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	};
 	int err;
 
-	if (!arx_tx_may_send(qp, batch, run))
+	if (batch->dropped || !arx_tx_may_send(qp, batch, run))
 		return -EAGAIN;
 	if (run->h.op == ARX_OP_READ_RESPONSE || run->h.op == ARX_OP_ATOMIC_ACK)
 		batch->data = true;
 	if (!arx_tx_follows(batch, av, run)) {
 		arx_tx_flush(qp, batch);
+		if (batch->dropped)
+			return -EAGAIN;
 		err = arx_tx_begin(qp, batch, av, run->h.psn);
 		/* Two errors mean something else here. */
 		if (err)
@@ -818,6 +877,10 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	tx.headroom = arx_tx_headroom(av, batch->dst);
 	tx.linear = arx_tx_linear(batch->dst);
 	err = arx_tx_append(&tx, batch);
+	if (err == -ENOMEM) {
+		arx_tx_drop(qp, batch, run->h.psn, run->npkts);
+		return -EAGAIN;
+	}
 	/* Nothing that is worth waiting for would fit. */
 	if (batch->len + arx_tx_size(run->mtu, 1) > ARX_TX_BATCH_MAX)
 		arx_tx_flush(qp, batch);

@@ -31,6 +31,9 @@ struct sk_buff;
  *	batch ends, as do the next two
  * @next: the CPU that waits until @cpu has delivered it, -1: none
  * @data: answers with data may be among it
+ * @dropped: this host dropped a part of it, the last one sent, and takes nothing
+ *	more until the stage has taken that back and cleared this
+ * @lost: if @dropped: PSN of the first packet that was dropped
  */
 struct arx_tx_batch {
 	const struct arx_av *av;
@@ -45,6 +48,8 @@ struct arx_tx_batch {
 	int cpu;
 	int next;
 	bool data;
+	bool dropped;
+	u32 lost;
 };
 
 /* What a run takes of a batch at most. */

@@ -89,9 +89,10 @@ static void arx_unfold_refer(const struct arx_folded *f, struct sk_buff *to,
 			continue;
 		}
 		skb_frag_ref(f->skb, i);
-		skb_add_rx_frag(to, skb_shinfo(to)->nr_frags,
-				skb_frag_page(frag), skb_frag_off(frag) + off,
-				n, n);
+		skb_fill_page_desc_noacc(to, skb_shinfo(to)->nr_frags,
+					 skb_frag_page(frag),
+					 skb_frag_off(frag) + off, n);
+		skb_len_add(to, n);
 		off = 0;
 		len -= n;
 	}

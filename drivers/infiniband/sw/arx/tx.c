@@ -444,7 +444,9 @@ static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 	if (i == MAX_SKB_FRAGS - 1)	/* one is for the trailer */
 		return false;
 	get_page(page);
-	skb_add_rx_frag(skb, i, page, offset_in_page(p), len, len);
+	/* An application's page says nothing of the kernel's reserves. */
+	skb_fill_page_desc_noacc(skb, i, page, offset_in_page(p), len);
+	skb_len_add(skb, len);
 	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 	return true;
 }

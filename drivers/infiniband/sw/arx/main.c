@@ -602,7 +602,11 @@ destroy_ids:
 	return err;
 }
 
-/* No device is left; one may still be on its way out of its last function. */
+/*
+ * No device is left; one may still be on its way out of its last function, and a
+ * task that freed a packet may have read arx_tx_write_space() from its socket
+ * and been preempted before it called that.
+ */
 static void __exit arx_exit(void)
 {
 	rdma_link_unregister(&arx_link_ops);
@@ -611,6 +615,7 @@ static void __exit arx_exit(void)
 	ib_unregister_driver(ARX_DRIVER_ID);
 	arx_net_exit();
 	arx_ids_destroy(&arx_qps);
+	synchronize_rcu_tasks();
 	rcu_barrier();
 }
 

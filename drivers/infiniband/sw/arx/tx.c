@@ -188,7 +188,8 @@ int arx_tx_init(struct arx_qp *qp)
  * @qp: about to be destroyed, after arx_section_wait()
  *
  * From then on none of them leads to @qp, and a grace period later none leads
- * into this module.
+ * into this module, but for a task that was preempted on its way there, for
+ * which arx_exit() waits.
  *
  * Context: any.
  */

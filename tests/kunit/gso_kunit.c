@@ -279,8 +279,7 @@ static void expect_finished(struct kunit *test, struct sk_buff *skb,
 	KUNIT_ASSERT_EQ(test, 0, skb_copy_bits(skb, skb->len - ARX_ICRC_LEN,
 					       &icrc, sizeof(icrc)));
 	KUNIT_EXPECT_EQ(test, (__force u32)icrc, (__force u32)arx_icrc(skb));
-	KUNIT_EXPECT_TRUE(test, !skb_is_nonlinear(skb) ||
-				skb_has_shared_frag(skb));
+	KUNIT_EXPECT_EQ(test, skb_has_shared_frag(skb), skb_is_nonlinear(skb));
 }
 
 /* How the stack may hand packets to arx_gso_segment(). */

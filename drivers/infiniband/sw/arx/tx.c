@@ -257,17 +257,33 @@ static bool arx_tx_must_follow(const struct arx_qp *qp,
 	}
 }
 
-/*
- * QPs are spread over the transmit queues. For each packet its CPU might choose
- * one, and packets of a QP would overtake each other; also with a netdev that has
- * one queue, on top of one that has several.
- */
-static u32 arx_tx_queue(const struct arx_qp *qp)
+static u32 arx_tx_priority(const struct arx_av *av)
 {
-	const struct net_device *netdev = arx_qp_dev(qp)->netdev;
+	return av->sl ? av->sl & 7 : rt_tos2priority(av->tos);
+}
 
-	return reciprocal_scale(qp->tx_sk->sk_txhash,
-				READ_ONCE(netdev->real_num_tx_queues));
+/*
+ * QPs are spread over the transmit queues of the traffic class that their
+ * priority belongs to. For each packet its CPU might choose one, and packets of
+ * a QP would overtake each other; also with a netdev that has one queue, on top
+ * of one that has several. The netdev below a VLAN has the traffic classes.
+ */
+static u32 arx_tx_queue(const struct arx_qp *qp,
+			const struct arx_tx_batch *batch)
+{
+	struct net_device *netdev = dst_dev_rcu(batch->dst);
+	u32 hash = qp->tx_sk->sk_txhash;
+	struct netdev_tc_txq class = {};
+
+	while (is_vlan_dev(netdev))
+		netdev = vlan_dev_real_dev(netdev);
+	if (READ_ONCE(netdev->num_tc))
+		class = netdev->tc_to_txq[netdev_get_prio_tc_map(netdev,
+						arx_tx_priority(batch->av))];
+	if (!class.count)
+		return reciprocal_scale(hash,
+					READ_ONCE(netdev->real_num_tx_queues));
+	return class.offset + reciprocal_scale(hash, class.count);
 }
 
 static bool arx_tx_has_qdisc(struct net_device *netdev)
@@ -695,7 +711,7 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	else
 		arx_tx_put_icrc(skb);
 
-	skb->priority = av->sl ? av->sl & 7 : rt_tos2priority(av->tos);
+	skb->priority = arx_tx_priority(av);
 	skb_dst_set_noref(skb, batch->dst);
 	skb_set_owner_w(skb, sk);
 	/* The first on its way must not choose another queue than the next. */
@@ -764,7 +780,7 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_batch *batch)
 		}
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
 	}
-	arx_keep_tx_queue(qp->tx_sk, arx_tx_queue(qp));
+	arx_keep_tx_queue(qp->tx_sk, arx_tx_queue(qp, batch));
 	arx_tx_send_packets(qp, batch, first);
 }
 

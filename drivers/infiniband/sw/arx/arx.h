@@ -122,7 +122,7 @@ struct arx_pd {
  * @ttl: hop limit
  * @sl: service level
  * @flow_label: IPv6 flow label, 20 bits
- * @sport: UDP source port, 0xC000 and up
+ * @sport: UDP source port, 0xC000 and up; of UD without a flow label, see tx.c
  * @dst: cached routes, or empty; used with bottom halves off
  *
  * What packets need, from @saddr on, is in one cache line.

@@ -637,12 +637,13 @@ static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 	return err == -E2BIG ? arx_tx_add_each(tx, batch) : err;
 }
 
-static void arx_tx_push_udp(const struct arx_av *av, struct sk_buff *skb)
+static void arx_tx_push_udp(const struct arx_tx_batch *batch,
+			    struct sk_buff *skb)
 {
 	struct udphdr *udp = skb_push(skb, sizeof(*udp));
 
 	skb_reset_transport_header(skb);
-	udp->source = htons(av->sport);
+	udp->source = htons(batch->sport);
 	udp->dest = htons(ARX_UDP_PORT);
 	udp->len = htons(skb->len);
 	udp->check = 0;		/* A17.3.1.2: the ICRC covers it all */
@@ -701,7 +702,7 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	struct sock *sk = qp->tx_sk;
 	int err;
 
-	arx_tx_push_udp(av, skb);
+	arx_tx_push_udp(batch, skb);
 	if (av->ipv4)
 		arx_tx_push_ipv4(av, skb, psn);
 	else
@@ -838,8 +839,20 @@ static bool arx_tx_follows(const struct arx_tx_batch *batch,
 	       batch->len + arx_tx_size(run->len, run->npkts) <= ARX_TX_BATCH_MAX;
 }
 
+/*
+ * The UDP source port is all that tells flows apart for RSS and ECMP. An AH does
+ * not know whose datagrams it is for, so their port is of both QPNs, unless the
+ * AH's flow label says it.
+ */
+static u16 arx_tx_sport(const struct arx_qp *qp, const struct arx_av *av,
+			const struct arx_run *run)
+{
+	return qp->service == ARX_SERVICE_UD && !av->flow_label ?
+	       rdma_get_udp_sport(0, qp->id.nr, run->h.qpn) : av->sport;
+}
+
 static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
-			struct arx_av *av, u32 psn)
+			struct arx_av *av, const struct arx_run *run)
 {
 	struct dst_entry *dst = arx_net_route(arx_qp_dev(qp), av);
 
@@ -848,7 +861,8 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
 	batch->dst = dst;
 	batch->av = av;
 	batch->end = &batch->first;
-	batch->psn = psn;
+	batch->psn = run->h.psn;
+	batch->sport = arx_tx_sport(qp, av, run);
 	return 0;
 }
 
@@ -886,7 +900,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		arx_tx_flush(qp, batch);
 		if (batch->dropped)
 			return -EAGAIN;
-		err = arx_tx_begin(qp, batch, av, run->h.psn);
+		err = arx_tx_begin(qp, batch, av, run);
 		/* Two errors mean something else here. */
 		if (err)
 			return err == -EAGAIN || err == -EFAULT ?

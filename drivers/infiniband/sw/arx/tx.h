@@ -24,6 +24,7 @@ struct sk_buff;
  * @first: the first of them, from its BTH on; the others follow by ->next
  * @end: where the next one goes
  * @psn: of the first; they are consecutive
+ * @sport: UDP source port
  * @n: how many
  * @len: bytes from BTH to ICRC, of all
  * @largest: of the largest
@@ -42,6 +43,7 @@ struct arx_tx_batch {
 	struct sk_buff *first;
 	struct sk_buff **end;
 	u32 psn;
+	u16 sport;
 	u32 n;
 	u32 len;
 	u32 largest;

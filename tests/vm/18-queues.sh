@@ -1,8 +1,9 @@
 #!/bin/bash
 # Packets of a QP do not overtake each other when its program moves between CPUs: with a netdev that has one transmit queue on one with
 # several, where each CPU has its own; and without any queue, where each CPU's packets go up to the other host by themselves.
+# QPs of a service level stay in the queues of its traffic class, and datagrams of several QPs have several UDP ports.
 # kernels: 6.12 newest
-# timeout: 120
+# timeout: 160
 
 source "$(dirname "$0")/lib.sh"
 
@@ -54,6 +55,47 @@ one_queue() {
 	(( first < 100 || second < 100 ))
 }
 
+# A VLAN on a netdev whose queues are of two traffic classes; priority 3 has the second two
+classes() {
+	local n
+	hosts --driver none
+	ip link add port numtxqueues 4 numrxqueues 4 netns h1 type veth peer name port numtxqueues 4 numrxqueues 4 netns h2
+	for n in 1 2; do
+		ip -n h$n link set port up
+		ip -n h$n link add link port name port.5 type vlan id 5
+		ip -n h$n link set port.5 up
+		ip -n h$n address add 198.51.100.$n/24 dev port.5
+	done
+	h1 rdma link add "$dev1" type "$driver" netdev port.5
+	h2 rdma link add "$dev2" type "$driver" netdev port.5
+	h1 tc qdisc add dev port root mqprio num_tc 2 map 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 queues 2@0 2@2 hw 0
+	until_true 20 h1 ping -q -c 1 -W 1 198.51.100.2
+}
+
+one_class() {
+	local i before=() sent=() server
+	for i in 1 2 3 4; do before+=("$(sent $i)"); done
+	h2 ib_write_bw -F -d "$dev2" -s 4096 -q 8 -n 100 --sl 3 >/dev/null &
+	server=$!
+	until_true 20 listening h2 18515
+	h1 ib_write_bw -F -d "$dev1" -s 4096 -q 8 -n 100 --sl 3 198.51.100.2 >/dev/null
+	wait $server
+	for i in 1 2 3 4; do sent+=($(($(sent $i) - before[i - 1]))); done
+	echo "${sent[*]} packets"
+	# Those of perftest's own connection are in the first class.
+	(( sent[0] + sent[1] < 100 && sent[2] + sent[3] > 1000 ))
+}
+
+udp_ports() {
+	local ports
+	h2 nft "table inet ports { set seen { type inet_service; size 1000; flags dynamic; }
+		chain in { type filter hook input priority 0; udp dport 4791 update @seen { udp sport }; }; }"
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'ports: qp=ud op=send_imm size=100 qps=8 count=20 lossy=1'
+	ports=$(h2 nft list set inet ports seen | grep -oE '[0-9]{5}' | sort -u | wc -l)
+	echo "$ports source ports"
+	(( ports >= 4 ))
+}
+
 # A host that takes long over what it is sent, after the packets have left the socket they came from
 slow() {
 	local host rules
@@ -66,5 +108,8 @@ slow() {
 
 check bridged 40 bridged
 check one-queue 40 one_queue
+check classes 40 classes
+check one-class 40 one_class
+check udp-ports 40 udp_ports
 check slow 40 slow
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' 'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

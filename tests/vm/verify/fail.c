@@ -1757,6 +1757,312 @@ static bool destroy_busy(const struct config *c)
 	return !has_failed();
 }
 
+/* ---- events of an application that has asked for them, or made a mistake ---- */
+
+/* A QP that is only ready to receive says when its peer has shown up. */
+static bool comm_est(const struct config *c)
+{
+	struct end e;
+
+	drop_events();
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		to_state(&e, IBV_QPS_RESET);
+		if (qp_init(e.qp, c, REMOTE_ALL))
+			qp_to_rtr(e.qp, c, &e.peer);
+		post_recv(&e, 101, 0, 64);
+		drop_events();
+	}
+	ctl_barrier();
+	if (is(A)) {
+		post_send(&e, 1, 0, 16);
+		expect(&e, 1, IBV_WC_SUCCESS);
+	} else {
+		expect_event(&e, IBV_EVENT_COMM_EST);
+		expect(&e, 101, IBV_WC_SUCCESS);
+		repoison(&e, 0, 16);
+	}
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* A request that makes no sense, an atomic to an odd address: both sides are told. */
+static bool request_event(const struct config *c)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e;
+
+	drop_events();
+	if (end_open(&e, c, NULL)) {
+		if (is(A)) {
+			sge = piece(&e, 0, 8);
+			wr = request(&e, 1, IBV_WR_ATOMIC_FETCH_AND_ADD, &sge);
+			wr.wr.atomic.remote_addr++;
+			post(&e, wr);
+			expect(&e, 1, IBV_WC_REM_INV_REQ_ERR);
+			expect_state(&e, IBV_QPS_ERR);
+		} else {
+			expect_event(&e, IBV_EVENT_QP_REQ_ERR);
+			expect_state(&e, IBV_QPS_ERR);
+		}
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
+/*
+ * @e's CQ has room for @cqe completions, and gets more: the CQ and the QP fail,
+ * their owner is told of both, and takes the completions that there are.
+ */
+static void expect_overrun(struct end *e, int cqe, uint64_t first)
+{
+	struct ibv_wc wc;
+	int i;
+
+	expect_event(e, IBV_EVENT_CQ_ERR);
+	expect_event(e, IBV_EVENT_QP_FATAL);
+	expect_state(e, IBV_QPS_ERR);
+	for (i = 0; i < cqe; i++)
+		expect(e, first + i, IBV_WC_SUCCESS);
+	if (ibv_poll_cq(e->cq, 1, &wc) > 0)
+		failed("a completion of %llu after the overrun", (unsigned long long)wc.wr_id);
+}
+
+/* A polls nothing and has more completions than its CQ holds. B's QP goes on. */
+static bool cq_overrun(const struct config *c)
+{
+	struct end e;
+	int i;
+
+	drop_events();
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(A)) {
+		check_zero(ibv_resize_cq(e.cq, 8), "ibv_resize_cq to 8");
+		if (e.cq->cqe + 1 > DEPTH)
+			failed("%d completions cannot be too many", DEPTH);
+		for (i = 0; !has_failed() && i <= e.cq->cqe; i++)
+			post(&e, request(&e, 1 + i, IBV_WR_RDMA_WRITE, NULL));
+		expect_overrun(&e, e.cq->cqe, 1);
+	}
+	ctl_barrier();
+	if (is(B))
+		expect_state(&e, IBV_QPS_RTS);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* B polls nothing, and A sends more than its CQ holds: A gets an error as well. */
+static bool cq_overrun_recv(const struct config *c)
+{
+	struct ibv_wc wc = {};
+	struct end e;
+	int i, cqe;
+
+	drop_events();
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		check_zero(ibv_resize_cq(e.cq, 8), "ibv_resize_cq to 8");
+		for (i = 0; i < DEPTH; i++)
+			post_recv(&e, 101 + i, 0, 16);
+	}
+	ctl_swap(&e.cq->cqe, &cqe, sizeof(cqe));
+	if (is(A)) {
+		for (i = 0; i <= cqe + 1 && i < DEPTH; i++)
+			post_send(&e, 1 + i, 0, 16);
+		do {
+			if (!next_wc(&e, &wc))
+				failed("no completion of a SEND that B could not complete");
+		} while (!has_failed() && wc.status == IBV_WC_SUCCESS);
+		if (wc.wr_id < (uint64_t)cqe)
+			failed("SEND %llu of %d failed", (unsigned long long)wc.wr_id, cqe);
+		expect_state(&e, IBV_QPS_ERR);
+	} else {
+		expect_overrun(&e, e.cq->cqe, 101);
+		repoison(&e, 0, 16);
+	}
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* ---- what is taken away or changed while it is used ---- */
+
+#define BUSY_ROUNDS	8
+
+static void post_writes(struct end *e, int count)
+{
+	struct ibv_sge sge = piece(e, 0, MEM / 4);
+	int i;
+
+	for (i = 0; i < count; i++)
+		post(e, request(e, 1 + i, IBV_WR_RDMA_WRITE, &sge));
+}
+
+/* Successes, then @status, then the rest flushed; or successes alone. */
+static void expect_until(struct end *e, int count, enum ibv_wc_status status)
+{
+	enum ibv_wc_status want = status;
+	struct ibv_wc wc;
+	int i;
+
+	for (i = 0; !has_failed() && i < count; i++) {
+		if (!next_wc(e, &wc))
+			failed("%d completions of %d", i, count);
+		else if (wc.wr_id != 1ull + i)
+			failed("completion of %llu, not of %d", (unsigned long long)wc.wr_id, 1 + i);
+		else if (wc.status == want && wc.status)
+			want = IBV_WC_WR_FLUSH_ERR;
+		else if (wc.status && wc.status != want)
+			failed("%d: %s", 1 + i, ibv_wc_status_str(wc.status));
+		else if (!wc.status && want != status)
+			failed("%d succeeded behind one that failed", 1 + i);
+	}
+}
+
+static void reconnect(struct end *e)
+{
+	ctl_barrier();
+	to_state(e, IBV_QPS_RESET);
+	e->me.psn = (e->me.psn + 0x1000) & 0xffffff;
+	e->me.rkey[0] = e->mem.mr->rkey;
+	ctl_swap(&e->me, &e->peer, sizeof(e->me));
+	if (!has_failed() && qp_init(e->qp, e->c, REMOTE_ALL))
+		qp_connect(e->qp, e->c, e->me.psn, &e->peer);
+	ctl_barrier();
+}
+
+/* A's region, then B's, is gone while A's WRITEs are under way. */
+static bool dereg_busy(const struct config *c)
+{
+	struct end e;
+	int round;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (round = 0; round < BUSY_ROUNDS; round++) {
+		if (is(A))
+			post_writes(&e, DEPTH);
+		if (is(A) == (round % 2 == 0)) {
+			usleep(round * 200);
+			check_zero(ibv_dereg_mr(e.mem.mr), "ibv_dereg_mr");
+			e.mem.mr = NULL;
+		}
+		if (is(A))
+			expect_until(&e, DEPTH, round % 2 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_LOC_PROT_ERR);
+		if (!e.mem.mr)
+			e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL);
+		if (!e.mem.mr)
+			failed("ibv_reg_mr: %s", strerror(errno));
+		reconnect(&e);
+	}
+	if (is(B))
+		repoison(&e, 0, MEM);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/*
+ * B changes its region while A writes to it. With the same rights nothing is to
+ * be noticed; with another address and so another key, WRITEs are refused.
+ */
+static bool rereg_busy(const struct config *c)
+{
+	int round, i, flags;
+	struct end e;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (round = 0; round < BUSY_ROUNDS; round++) {
+		flags = round % 2 ? IBV_REREG_MR_CHANGE_TRANSLATION : IBV_REREG_MR_CHANGE_ACCESS;
+		if (is(A)) {
+			post_writes(&e, DEPTH);
+			expect_until(&e, DEPTH, round % 2 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS);
+		}
+		for (i = 0; is(B) && i < 4; i++)
+			if (ibv_rereg_mr(e.mem.mr, flags, NULL, e.mem.base, MEM, round % 2 ? 0 : ACCESS_ALL))
+				failed("ibv_rereg_mr: %s", strerror(errno));
+		reconnect(&e);
+	}
+	if (is(B))
+		repoison(&e, 0, MEM);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* A's QP, then B's, is reset while WRITEs are under way, and used again. */
+static bool reset_busy(const struct config *c)
+{
+	struct end e;
+	int round;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (round = 0; round < BUSY_ROUNDS; round++) {
+		if (is(A))
+			post_writes(&e, DEPTH);
+		if (is(A) == (round % 2 == 0)) {
+			usleep(round * 200);
+			to_state(&e, IBV_QPS_RESET);
+			expect_nothing(&e, 1);
+		}
+		reconnect(&e);
+	}
+	if (is(A)) {
+		post_writes(&e, DEPTH);
+		expect_until(&e, DEPTH, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	if (is(B))
+		repoison(&e, 0, MEM);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
+/* The queues shrink and grow while messages pass; each arrives once and in order. */
+static bool resize_busy(const struct config *c)
+{
+	static const struct shape shape = { .srq = true };
+	struct ibv_srq_attr attr;
+	const int total = 400, window = 16;
+	int posted = 0, done = 0;
+	struct end e;
+
+	if (!end_open(&e, c, &shape))
+		goto close;
+	for (; is(B) && posted < window; posted++)
+		post_recv(&e, 1 + posted, posted % window * 64, 64);
+	ctl_barrier();
+	while (!has_failed() && done < total) {
+		for (; is(A) && posted < total && posted - done < window; posted++)
+			post_send(&e, 1 + posted, 0, 16);
+		expect(&e, 1 + done++, IBV_WC_SUCCESS);
+		if (is(B) && posted < total) {
+			post_recv(&e, 1 + posted, posted % window * 64, 64);
+			posted++;
+		}
+		if (done % 7 == 0)
+			check_zero(ibv_resize_cq(e.cq, done % 14 ? window + 1 : 4 * DEPTH), "ibv_resize_cq");
+		attr.max_wr = done % 10 ? window + 1 : DEPTH;
+		if (e.srq && done % 5 == 0)
+			check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR), "ibv_modify_srq");
+	}
+	ctl_barrier();
+	if (is(B))
+		repoison(&e, 0, MEM);
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
 /*
  * Until the script cuts the link (it starts when the first message has
  * arrived): A streams, B receives and checks; A's QP must end with the right
@@ -2103,6 +2409,14 @@ const struct fail_case fail_cases[] = {
 	{ "resize_cq", resize_cq },
 	{ "resize_srq", resize_srq },
 	{ "destroy_busy", destroy_busy },
+	{ "comm_est", comm_est },
+	{ "request_event", request_event },
+	{ "cq_overrun", cq_overrun },
+	{ "cq_overrun_recv", cq_overrun_recv },
+	{ "dereg_busy", dereg_busy },
+	{ "rereg_busy", rereg_busy },
+	{ "reset_busy", reset_busy },
+	{ "resize_busy", resize_busy },
 	{ "cut_off", cut_off },
 	{ "memory_back", memory_back },
 	{ "device_gone", device_gone },

@@ -161,7 +161,7 @@ void peer_describe(struct peer *p, struct ibv_qp *qp, const struct config *c)
 	p->mtu = c->mtu ? c->mtu : 128u << port.active_mtu;
 }
 
-static bool qp_to_rtr(struct ibv_qp *qp, const struct config *c, const struct peer *peer)
+bool qp_to_rtr(struct ibv_qp *qp, const struct config *c, const struct peer *peer)
 {
 	uint32_t mtu = c->mtu ? c->mtu : min_u64(peer->mtu, 128u << port.active_mtu);
 	struct ibv_qp_attr attr = {

@@ -164,6 +164,7 @@ void region_free(struct region *r);
 bool region_clean(const struct region *r, const char *name);
 
 bool qp_init(struct ibv_qp *qp, const struct config *c, unsigned int access);
+bool qp_to_rtr(struct ibv_qp *qp, const struct config *c, const struct peer *peer);
 bool qp_connect(struct ibv_qp *qp, const struct config *c, uint32_t my_psn, const struct peer *peer);
 void peer_describe(struct peer *p, struct ibv_qp *qp, const struct config *c);
 struct ibv_ah *ah_make(struct ibv_pd *pd, const struct config *c, const union ibv_gid *gid);

@@ -6,6 +6,7 @@
  * hostile rings DEVICE SECONDS
  * hostile threads DEVICE SECONDS [rude]
  * hostile faults DEVICE
+ * hostile exhaust DEVICE KIND MOST
  * hostile victim DEVICE ATTACKER	QPs for packets to be aimed at; prints them, ends with its input
  * hostile member DEVICE GROUP	a QP in a multicast group, until its input ends
  * hostile packets FROM TO COUNT	reads a victim's lines
@@ -214,6 +215,8 @@ int main(int argc, char **argv)
 		abuse_rings(&o, atoi(argv[3]));
 	else if (!strcmp(verb, "threads") && argc >= 4)
 		abuse_by_threads(&o, atoi(argv[3]), argc > 4);
+	else if (!strcmp(verb, "exhaust") && argc == 5)
+		exhaust(&o, argv[3], atoi(argv[4]));
 	else if (!strcmp(verb, "faults"))
 		inject_faults(&o);
 	else if (!strcmp(verb, "victim") && argc == 4)

@@ -10,6 +10,7 @@
  *	rings.c		the process's own rings overwritten
  *	threads.c	threads that call random verbs on the same objects
  *	faults.c	verbs in which an allocation fails
+ *	exhaust.c	as many objects as there may be
  *	packets.c	UDP packets for port 4791, random and malformed
  *	pages.c		a file that may only be read, sent to whom would write to it
  */
@@ -62,6 +63,7 @@ void abuse_commands(struct objects *o, int seconds);
 void random_command(struct objects *o);
 void abuse_by_threads(struct objects *o, int seconds, bool rudely);
 void inject_faults(struct objects *o);
+void exhaust(struct objects *o, const char *kind, unsigned int most);
 void abuse_rings(struct objects *o, int seconds);
 void be_a_victim(struct objects *o, const char *attacker);
 void send_file(struct objects *o, const char *to, const char *file, uint32_t len);

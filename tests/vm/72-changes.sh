@@ -1,0 +1,87 @@
+#!/bin/bash
+# Names, MTUs, addresses and namespaces change under traffic: between two hosts, and within the one that changes. Traffic goes on, or
+# ends with a status.
+# kernels: 6.12 newest uml
+# timeout: 400
+
+source "$(dirname "$0")/lib.sh"
+
+debug_kernel && patience=60 || patience=30
+
+connected() { [[ $(h1 rdma resource show qp) =~ state\ RTS[^$'\n']*comm\ verify ]]; }
+ended() { ! kill -0 "$1" 2>/dev/null; }
+
+# start NAME: messages that take some seconds, for the receivers take their time. Retries go on for 8 s. Their processes: $traffic
+start() {
+	local case="op=mix size=20000 vary=1 qps=2 both=1 timeout=18 count=200 slow=10000 limit=60"
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "$1-hosts: $case" >"$scratch/hosts" 2>&1 &
+	traffic=($!)
+	verify -f 4 -a "h1:$dev1" -b "h1:$dev1" "$1-host: $case" >"$scratch/host" 2>&1 &
+	traffic+=($!)
+	until_true 20 connected
+	nap 0.5
+}
+
+# goes_on NAME COMMAND: nobody notices anything but time.
+goes_on() {
+	local status=0 pid
+	start "$1"
+	"$2"
+	for pid in "${traffic[@]}"; do wait "$pid" || status=1; done
+	cat "$scratch/hosts" "$scratch/host"
+	return $status
+}
+
+# ends NAME COMMAND: the programs end by themselves, one way or the other.
+ends() {
+	local pid
+	start "$1"
+	"$2"
+	for pid in "${traffic[@]}"; do until_true $patience ended "$pid"; done
+	cat "$scratch/hosts" "$scratch/host"
+	not grep -E 'killed|signal' "$scratch/hosts" "$scratch/host"
+}
+
+works() { verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'works: op=mix size=20000 count=20'; }
+
+# Names, and MTUs that the packets of a path MTU of 1024 fit
+harmless() {
+	local mtu
+	ip -n h1 link set eth0 name eth9
+	nap 0.2
+	ip -n h1 link set eth9 name eth0
+	h1 rdma dev set "$dev1" name "${driver}9"
+	nap 0.2
+	h1 rdma dev set "${driver}9" name "$dev1"
+	for mtu in 1300 9000 1500; do
+		ip -n h1 link set eth0 mtu $mtu
+		nap 0.2
+	done
+}
+
+# For a while they do not fit.
+small_mtu() {
+	ip -n h1 link set eth0 mtu 800
+	nap 0.5
+	ip -n h1 link set eth0 mtu 1500
+}
+
+without_address() {
+	ip -n h1 address del $ip1/24 dev eth0
+	nap 0.5
+	ip -n h1 address add $ip1/24 dev eth0
+}
+
+move_netdev() {
+	ip netns add h3
+	ip -n h1 link set eth0 netns h3
+}
+
+hosts
+check names-and-mtus 60 goes_on harmless harmless
+check small-mtu 60 goes_on small-mtu small_mtu
+check address-gone 60 goes_on address without_address
+check works 60 works
+check netdev-moved 90 ends moved move_netdev
+check all-gone 30 until_true 20 eval '[[ ! $(h1 rdma resource show qp) =~ comm\ verify ]]'
+check unload 30 eval 'ip netns del h3; arx-hosts down && rmmod arx'

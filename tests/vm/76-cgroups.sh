@@ -1,0 +1,85 @@
+#!/bin/bash
+# What a program may have is limited: its memory and its RDMA objects by its control groups, what it pins by RLIMIT_MEMLOCK. Beyond
+# that it is refused, or killed alone; the machine goes on, and gets back what was used.
+# kernels: 6.12 newest uml
+# timeout: 300
+
+source "$(dirname "$0")/lib.sh"
+
+groups=/sys/fs/cgroup
+group=$groups/limited
+
+# in_group COMMAND...: in h1. (ip netns exec hides /sys/fs/cgroup.)
+in_group() {
+	(
+		echo $BASHPID >$group/cgroup.procs
+		exec ip netns exec h1 "$@"
+	)
+}
+
+# Where 'hostile exhaust' prints how it ended
+said=$scratch/said
+
+memory_used() { echo $(($(<$group/memory.current) / 1048576)); }
+
+# memory KIND: objects without end in a group of 48 MiB. Either the kernel refuses one, or it kills this program.
+memory() {
+	local before after status=0
+	before=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+	echo $((48 << 20)) >$group/memory.max
+	in_group hostile exhaust "$dev1" "$1" 1000000 >"$said" 2>&1 || status=$?
+	echo max >$group/memory.max
+	cat "$said"
+	(( status == 0 || status == 137 ))
+	(( status == 137 )) || grep 'Cannot allocate memory' "$said"
+	until_true 20 eval '(( $(memory_used) < 16 ))'
+	after=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
+	echo "status $status, $before MiB available before, $after after"
+	(( after > before - 64 ))
+	h1 ibv_devinfo -d "$dev1" | grep PORT_ACTIVE
+}
+
+# objects KIND MOST: 40 objects and two contexts are allowed; hostile has 12 and one before it makes MOST.
+objects() {
+	echo "$dev1 hca_handle=2 hca_object=40" >$group/rdma.max
+	in_group hostile exhaust "$dev1" "$1" 1000 >"$said" 2>&1
+	echo "$dev1 hca_handle=max hca_object=max" >$group/rdma.max
+	cat "$said"
+	grep "^$2 $1: Resource temporarily unavailable" "$said"
+	[[ ! $(<$group/rdma.current) =~ hca_object=[1-9] ]]
+}
+
+as_nobody() { h1 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all prlimit --memlock=$((64 << 10)) "$@"; }
+
+# 64 KiB, which hostile itself registers, may be pinned; a page more or 128 KiB may not.
+memlock() {
+	as_nobody ibv_rc_pingpong -d "$dev1" -g 1 -s 16384 -n 10 &
+	local server=$!
+	until_true 20 listening h1 18515
+	as_nobody ibv_rc_pingpong -d "$dev1" -g 1 -s 16384 -n 10 $ip1
+	wait $server
+	as_nobody ibv_rc_pingpong -d "$dev1" -g 1 -s $((128 << 10)) -n 10 >"$said" 2>&1 && return 1
+	cat "$said"
+	grep "Couldn't register MR" "$said"
+	as_nobody hostile exhaust "$dev1" small-regions 1000 >"$said" 2>&1 || :
+	cat "$said"
+	grep '^0 small-regions: Cannot allocate memory' "$said"
+}
+
+hosts
+echo '+memory +rdma' >$groups/cgroup.subtree_control
+mkdir $group
+for kind in cqs srqs qps regions; do check memory-$kind 60 memory $kind; done
+check objects-pds 20 objects pds 28
+check objects-cqs 20 objects cqs 28
+check objects-qps 20 objects qps 28
+check objects-regions 20 objects regions 28
+if debug_kernel; then
+	# 7.3's uverbs_std_types_device.c keeps a reference to the task when it cannot make the context, whatever the driver.
+	skip objects-contexts 'the kernel leaks the task that is refused a context, which kmemleak finds'
+else
+	check objects-contexts 20 objects contexts 1
+fi
+check memlock 60 memlock
+check works-again 60 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "after: op=mix size=20000 count=100"
+check unload 30 eval 'rmdir $group; arx-hosts down && rmmod arx'

@@ -570,6 +570,45 @@ static void requester__window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, psns, 100);
 }
 
+/*
+ * READs take no room of SENDs and WRITEs, nor of one another, however long their
+ * responses are; and what they take of the sequence comes back with these.
+ */
+static void requester__window_beside_reads(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+	u32 psns = 0;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		pair_send(p, 0, IB_WR_RDMA_READ, i, 0, 0, BUF);
+	KUNIT_EXPECT_EQ(test, p->sent, 2);
+	for (i = 2; i < 4; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 300 * MTU);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 512);
+	for (; (w = pair_take(p, 0)); psns += w->run.npkts)
+		KUNIT_EXPECT_EQ(test, w->run.h.psn,
+				(PSN + 1024 + psns) & ARX_PSN_MASK);
+	KUNIT_EXPECT_EQ(test, psns, 512);
+
+	/* All of it is lost. Sent again it takes the same. */
+	pair_timeout(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
+	pair_deliver(p, p->taken);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 512);
+	pair_deliver(p, p->taken);
+	for (psns = 0; (w = pair_take(p, 0)); psns += w->run.npkts)
+		pair_deliver(p, w);
+	KUNIT_EXPECT_EQ(test, psns, 512);
+	pair_pump(p);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.una,
+			(PSN + 1024 + 600) & ARX_PSN_MASK);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->req.rd_psns, 1024);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.rd_psns, 1024);
+}
+
 /* Copies of requests get more room while they are in use, in mid-ring. */
 static void requester__copies(struct kunit *test)
 {
@@ -3622,6 +3661,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(stages__scatter_gather),
 	KUNIT_CASE(stages__chaos),
 	KUNIT_CASE(requester__window),
+	KUNIT_CASE(requester__window_beside_reads),
 	KUNIT_CASE(requester__copies),
 	KUNIT_CASE(requester__many_copies),
 	KUNIT_CASE(requester__headers),

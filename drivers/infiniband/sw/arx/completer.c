@@ -395,6 +395,7 @@ static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 		arx_completer_fail(qp, IB_WC_LOC_PROT_ERR, 0);
 		return;
 	}
+	arx_publish(&qp->comp.rd_psns, qp->comp.rd_psns + npkts);
 	arx_completer_set_una(qp, arx_psn_add(qp->comp.una, npkts));
 	arx_completer_retire_locked(qp);
 }

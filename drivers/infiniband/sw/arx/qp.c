@@ -467,6 +467,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	req->offset = 0;
 	req->unacked = 0;
 	req->rd_sent = 0;
+	req->rd_psns = 0;
 	req->waiting = false;
 	req->failed = false;
 	req->flushes = false;
@@ -474,6 +475,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	comp->done = req->fetched;
 	comp->told = req->fetched;
 	comp->rd_done = 0;
+	comp->rd_psns = 0;
 	comp->rnr_wait = false;
 	comp->rnr_row = 0;
 	comp->held = 0;

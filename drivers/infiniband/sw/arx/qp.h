@@ -84,6 +84,7 @@ enum arx_req_pending {
  * @end_psn: PSN behind the last fetched WQE
  * @rewinds: comp.rewinds answered so far
  * @rd_sent: READs and atomics handed over, counted like comp.rd_done
+ * @rd_psns: the PSNs that they take, counted like comp.rd_psns
  * @unacked: packets sent since the last acknowledge request
  * @flush_end: if @flushes, SQ index behind the last WQE that left SQE unsent
  * @batch: what has not left yet; empty between turns
@@ -106,6 +107,7 @@ struct arx_req {
 	u32 end_psn;
 	u32 rewinds;
 	u32 rd_sent;
+	u32 rd_psns;
 	u32 unacked;
 	u32 flush_end;
 	struct arx_tx_batch batch;
@@ -252,6 +254,7 @@ struct arx_resp {
  * @done: SQ index of the oldest WQE not completed; published
  * @told: SQ index behind the last WQE that a completion told of; published
  * @rd_done: READs and atomics completed; published
+ * @rd_psns: PSNs of READs and atomics before @una; published, before @una is
  * @rewinds: times the requester must go back to @una; published
  * @rnr_wait: the requester must wait for @rnr; published
  * @retries_left: of attr.retry_cnt
@@ -272,6 +275,7 @@ struct arx_comp {
 	u32 done;
 	u32 told;
 	u32 rd_done;
+	u32 rd_psns;
 	u32 rewinds;
 	bool rnr_wait;
 	u8 retries_left;

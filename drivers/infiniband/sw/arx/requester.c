@@ -13,8 +13,10 @@
 #include "watch.h"
 
 /*
- * PSNs in flight. Without congestion control this is what bounds a burst into
- * a receiver's backlog; 512 packets of 4 KiB cover 2 MiB.
+ * Packets of SENDs and WRITEs in flight. Without congestion control this is what
+ * bounds a burst into a receiver's backlog; 512 packets of 4 KiB cover 2 MiB.
+ * READs and atomics are bounded by max_rd_atomic: each is one packet here, and
+ * its responses, which take PSNs, too, come the other way.
  */
 #define ARX_WINDOW		512
 
@@ -128,6 +130,14 @@ static bool arx_requester_over(const struct arx_swqe *swqe, u32 una)
 	return swqe->local ? swqe->executed : arx_psn_diff(una, end) >= 0;
 }
 
+/* PSNs that a READ or atomic takes from @una on, which is before its end. */
+static u32 arx_requester_rd_left(const struct arx_swqe *swqe, u32 una)
+{
+	u32 end = arx_psn_add(swqe->first_psn, swqe->npkts);
+
+	return min((end - una) & ARX_PSN_MASK, swqe->npkts);
+}
+
 /*
  * Go to @psn, which is @una or was sent since: to the WQE that it lies in, or
  * the next. READs and atomics before that WQE stay handed over.
@@ -142,6 +152,7 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 
 	spin_lock(&comp->lock);
 	req->rd_sent = comp->rd_done;
+	req->rd_psns = comp->rd_psns;
 	una = comp->una;
 	index = comp->done;
 	spin_unlock(&comp->lock);
@@ -152,8 +163,11 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 		swqe = arx_qp_swqe(qp, index);
 		if (!arx_requester_over(swqe, psn))
 			break;
-		if (arx_swqe_is_rd(swqe))
-			req->rd_sent++;
+		if (!arx_swqe_is_rd(swqe))
+			continue;
+		req->rd_sent++;
+		if (!arx_requester_over(swqe, una))
+			req->rd_psns += arx_requester_rd_left(swqe, una);
 	}
 
 	if (index != req->sent)
@@ -298,17 +312,28 @@ static u32 arx_requester_flying(const struct arx_qp *qp)
 	return (qp->req.psn - arx_published(&qp->comp.una)) & ARX_PSN_MASK;
 }
 
-/* How many PSNs the window still lets out. */
+/*
+ * How many packets of SENDs and WRITEs the window still lets out. The PSNs that
+ * are READs' are read after @una: read the other way round they might count as
+ * over what @una does not count as over yet.
+ */
 static u32 arx_requester_window(const struct arx_qp *qp)
 {
-	u32 flying = arx_requester_flying(qp);
+	u32 span = ARX_PSN_SPAN;
 	u32 window = ARX_WINDOW;
+	u32 flying, reads;
 
 	if (qp->service != ARX_SERVICE_RC)
 		return window;
 	if (READ_ONCE(qp->comp.rnr_row))
 		window = ARX_WINDOW_RNR;
-	return flying < window ? window - flying : 0;
+	flying = arx_requester_flying(qp);
+	if (flying >= span)
+		return 0;
+	reads = qp->req.rd_psns - arx_published(&qp->comp.rd_psns);
+	span -= flying;
+	flying -= min(flying, reads);
+	return flying < window ? min(window - flying, span) : 0;
 }
 
 /* May a READ or atomic that takes @n PSNs go out? */
@@ -420,9 +445,12 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 	}
 
 	req->rd_sent++;
+	req->rd_psns += npkts;
 	turn = arx_requester_hand_over(qp, swqe, av, &run, npkts, 0);
-	if (turn == ARX_TURN_BLOCKED)
+	if (turn == ARX_TURN_BLOCKED) {
 		req->rd_sent--;
+		req->rd_psns -= npkts;
+	}
 	return turn;
 }
 

@@ -10,6 +10,7 @@
 
 #include "sendwr.c"
 #include "watch.c"
+#include "worker.c"
 #include "requester.c"
 #include "responder.c"
 #include "rdatomic.c"
@@ -224,6 +225,7 @@ struct pair *pair_new(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
+	KUNIT_ASSERT_EQ(test, arx_worker_init(), 0);
 	arx_ids_init(&arx_qps, 24);
 	arx_ids_init(&p->dev.mrs, 24);
 	arx_ids_init(&p->dev.srqs, 24);
@@ -266,6 +268,7 @@ void pair_free(struct pair *p)
 	arx_ids_destroy(&p->dev.mrs);
 	arx_ids_destroy(&p->dev.srqs);
 	arx_ids_destroy(&arx_qps);
+	arx_worker_exit();
 }
 
 /**
@@ -432,7 +435,7 @@ int pair_rx(struct pair *p, int side, struct arx_run *run)
 	case ARX_OP_ACK:
 	case ARX_OP_ATOMIC_ACK:
 		if (arx_completer_rx(qp, run))
-			arx_requester_run(qp);
+			arx_requester_poll(qp);
 		break;
 	default:
 		err = arx_responder_rx(qp, run);
@@ -451,6 +454,14 @@ int pair_deliver(struct pair *p, struct wire_run *w)
 	return pair_rx(p, w->from == p->side[0].qp, &run);
 }
 
+/* One kind of work may begin the other. */
+static void settle_qp(struct arx_qp *qp)
+{
+	do {
+		flush_work(&qp->work);
+	} while (flush_work(&qp->late));
+}
+
 /* Work that was scheduled is done. */
 void pair_settle(struct pair *p)
 {
@@ -458,7 +469,7 @@ void pair_settle(struct pair *p)
 
 	for (i = 0; i < 2; i++)
 		if (p->side[i].qp)
-			flush_work(&p->side[i].qp->work);
+			settle_qp(p->side[i].qp);
 }
 
 /* Deliver all that is on the wire, and what comes of it. */
@@ -528,14 +539,14 @@ void pair_look(struct pair *p, int side)
 void pair_steps(struct pair *p, int side, enum ib_qp_state state, int n)
 {
 	struct arx_qp *qp = p->side[side].qp;
-	u32 budget = ARX_TURN_BYTES;
+	struct arx_share share = { .bytes = BUF, .wqes = n };
 
 	arx_qp_set_state(qp, state);
 	rcu_read_lock();
 	spin_lock(&qp->req.lock);
 	while (n--) {
 		arx_requester_fetch(qp);
-		arx_requester_step(qp, &budget);
+		arx_requester_step(qp, &share);
 	}
 	spin_unlock(&qp->req.lock);
 	rcu_read_unlock();

@@ -595,10 +595,11 @@ static void requester__window_beside_reads(struct kunit *test)
 
 	/* All of it is lost. Sent again it takes the same. */
 	pair_timeout(p, 0);
-	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
-	pair_deliver(p, p->taken);
-	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 512);
-	pair_deliver(p, p->taken);
+	for (i = 0; i < 2; i++) {
+		w = EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + i * 512);
+		KUNIT_ASSERT_NOT_NULL(test, w);
+		pair_deliver(p, w);
+	}
 	for (psns = 0; (w = pair_take(p, 0)); psns += w->run.npkts)
 		pair_deliver(p, w);
 	KUNIT_EXPECT_EQ(test, psns, 512);
@@ -1188,6 +1189,113 @@ static void requester__turns_end(struct kunit *test)
 	for (i = 0; i < 100 && p->sent < 5000; i++)
 		pair_settle(p);
 	KUNIT_EXPECT_GE(test, p->sent, 5000);
+}
+
+/* On the wire, waiting for it: what a call on one machine may then do at once. */
+static void post_for_one_machine(struct kunit *test, struct pair *p,
+				 enum ib_wr_opcode op)
+{
+	int i;
+
+	p->blocked = true;
+	for (i = 0; i < DEPTH; i++)
+		pair_send(p, 0, op, i, IB_SEND_SIGNALED, 0, BUF);
+	p->blocked = false;
+	p->dev.port_active = true;
+}
+
+/*
+ * The peer on one machine acknowledges at once, or replies at once. Bottom
+ * halves are on again, all the same, after a share of the work.
+ */
+static void one_share(struct kunit *test, enum ib_wr_opcode op)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+	u32 una, bytes;
+	int i;
+
+	p->attr.max_rd_atomic = 1;
+	by_wire(test);
+	qp = p->side[0].qp;
+	post_for_one_machine(test, p, op);
+	for (i = 0; i < 4; i++) {
+		una = qp->comp.una;
+		KUNIT_EXPECT_TRUE(test, arx_requester_kick(qp));
+		bytes = ((qp->comp.una - una) & ARX_PSN_MASK) * MTU;
+		KUNIT_EXPECT_GT(test, bytes, 0);
+		KUNIT_EXPECT_LE(test, bytes,
+				ARX_SHARE_BYTES + ARX_LOOPBACK_RUN_MAX);
+	}
+	arx_qp_go_on(qp);
+	pair_settle(p);
+	for (i = 0; i < DEPTH; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+}
+
+static void requester__one_share_of_writes(struct kunit *test)
+{
+	one_share(test, IB_WR_RDMA_WRITE);
+}
+
+static void requester__one_share_of_reads(struct kunit *test)
+{
+	one_share(test, IB_WR_RDMA_READ);
+}
+
+/* A softirq is charged to nobody: it copies what there is credit for. */
+static void requester__softirq_copies_little(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	u32 psn, bytes;
+
+	post_for_one_machine(test, p, IB_WR_RDMA_WRITE);
+	local_bh_disable();
+	qp->req.local = true;
+	qp->req.credit = 16 * 1024;
+	psn = qp->req.psn;
+	arx_requester_run(qp);
+	bytes = ((qp->req.psn - psn) & ARX_PSN_MASK) * MTU;
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, bytes, 32 * 1024);
+	pair_settle(p);
+	KUNIT_EXPECT_GT(test, qp->req.credit, 0);	/* as that one copied */
+	EXPECT_WC(test, &p->side[0].scq, 0, IB_WC_SUCCESS);
+}
+
+/* What a received packet lets go: 64 KiB, and the rest when NAPI is done. */
+static void requester__little_for_an_ack(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run ack = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST,
+				      PSN + 511, NULL, 0);
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, BUF);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, BUF);
+	drop_wire(p);	/* a window of it */
+	local_bh_disable();
+	pair_rx(p, 0, &ack);
+	KUNIT_EXPECT_EQ(test, bytes_on_wire(p), 64U * 1024);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, bytes_on_wire(p), (u32)BUF);
+}
+
+/* So does what a READ asks for. */
+static void responder__little_for_a_read(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run read = pair_run(p, 1, ARX_OP_READ, ARX_FIRST | ARX_LAST,
+				       PSN, NULL, 0);
+
+	read.h.dma_len = BUF;
+	local_bh_disable();
+	pair_rx(p, 1, &read);
+	KUNIT_EXPECT_EQ(test, bytes_on_wire(p), 64U * 1024);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, bytes_on_wire(p), (u32)BUF);
 }
 
 static void end_rnr_wait(struct arx_qp *qp)
@@ -3669,6 +3777,11 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__fence),
 	KUNIT_CASE(requester__max_rd_atomic),
 	KUNIT_CASE(requester__turn_ends),
+	KUNIT_CASE(requester__one_share_of_writes),
+	KUNIT_CASE(requester__one_share_of_reads),
+	KUNIT_CASE(requester__softirq_copies_little),
+	KUNIT_CASE(requester__little_for_an_ack),
+	KUNIT_CASE(responder__little_for_a_read),
 	KUNIT_CASE(requester__rnr_over_is_progress),
 	KUNIT_CASE(requester__no_reads_allowed),
 	KUNIT_CASE(requester__longest_read),

@@ -10,6 +10,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/netdevice.h>
+#include <linux/sched/vhost_task.h>
 #include <linux/timer.h>
 #include <net/sock.h>
 #include <net/udp_tunnel.h>
@@ -145,6 +146,51 @@ static inline void arx_udp_tunnel_release(struct socket *sock)
 	udp_tunnel_sock_release(sock->sk);
 #else
 	udp_tunnel_sock_release(sock);
+#endif
+}
+
+/*
+ * A thread of the current process that runs in the kernel only. Whoever has
+ * built a kernel without them is told so by arx_has_tasks(), and calls none of
+ * the others.
+ */
+static inline bool arx_has_tasks(void)
+{
+	return IS_ENABLED(CONFIG_VHOST_TASK);
+}
+
+static inline struct vhost_task *arx_task_create(bool (*fn)(void *),
+						 void (*killed)(void *),
+						 void *data, const char *name)
+{
+#if IS_ENABLED(CONFIG_VHOST_TASK)
+	struct vhost_task *task = vhost_task_create(fn, killed, data, name);
+
+	/* Older ones do not say why. */
+	return task ?: ERR_PTR(-EAGAIN);
+#else
+	return ERR_PTR(-EOPNOTSUPP);
+#endif
+}
+
+static inline void arx_task_start(struct vhost_task *task)
+{
+#if IS_ENABLED(CONFIG_VHOST_TASK)
+	vhost_task_start(task);
+#endif
+}
+
+static inline void arx_task_wake(struct vhost_task *task)
+{
+#if IS_ENABLED(CONFIG_VHOST_TASK)
+	vhost_task_wake(task);
+#endif
+}
+
+static inline void arx_task_stop(struct vhost_task *task)
+{
+#if IS_ENABLED(CONFIG_VHOST_TASK)
+	vhost_task_stop(task);
 #endif
 }
 

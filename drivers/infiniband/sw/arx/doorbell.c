@@ -6,13 +6,18 @@
 
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/sched/signal.h>
 #include <rdma/uverbs_std_types.h>
 
 #include "doorbell.h"
 #include "qp.h"
+#include "worker.h"
 
 #define UVERBS_MODULE_NAME arx
 #include <rdma/uverbs_named_ioctl.h>
+
+/* Shares that a kick works through itself, before the worker takes over. */
+#define ARX_KICK_SHARES		8
 
 /**
  * struct arx_doorbell - the object behind the file
@@ -38,18 +43,52 @@ static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
 	return uobj ? READ_ONCE(uobj->context) : NULL;
 }
 
-static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn)
+/*
+ * The kick's @nth share of work. Returns 1 if another should follow, 0 if not,
+ * or an error. A QP that is destroyed meanwhile has nothing more to send.
+ */
+static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 {
 	struct arx_qp *qp = arx_qp_find(qpn);
+	bool more;
 
 	if (!qp || arx_doorbell_owner(qp) != uctx)
-		return -EINVAL;
+		return nth ? 0 : -EINVAL;
 
-	arx_count(arx_qp_dev(qp), KICKS);
-	arx_requester_kick(qp);
+	if (!nth)
+		arx_count(arx_qp_dev(qp), KICKS);
+	more = arx_requester_kick(qp);
 	if (arx_qp_state(qp) == IB_QPS_ERR)
 		arx_qp_schedule(qp);	/* flushes receives, too */
+	if (more && (nth + 1 < ARX_KICK_SHARES || arx_worker_is_gone(qp)) &&
+	    !signal_pending(current))
+		return 1;
+	if (more)
+		arx_qp_go_on(qp);
 	return 0;
+}
+
+/*
+ * What is copied on this machine is the caller's work, and begins in its time:
+ * more than starting its worker would take. Nobody waits for the caller here:
+ * between two shares it may be interrupted, or another process run.
+ */
+static int arx_doorbell_kicks(const struct arx_doorbell *doorbell, u32 qpn)
+{
+	int nth = 0;
+	int more;
+
+	do {
+		const struct ib_ucontext *uctx;
+
+		arx_section_enter();
+		uctx = READ_ONCE(doorbell->uctx);
+		more = uctx ? arx_doorbell_kick(uctx, qpn, nth) : -EIO;
+		arx_section_leave();
+		cond_resched();
+		nth++;
+	} while (more > 0);
+	return more;
 }
 
 static long arx_doorbell_ioctl(struct file *file, unsigned int cmd,
@@ -58,20 +97,13 @@ static long arx_doorbell_ioctl(struct file *file, unsigned int cmd,
 	struct arx_doorbell *doorbell =
 		container_of((struct ib_uobject *)file->private_data,
 			     struct arx_doorbell, uobj);
-	const struct ib_ucontext *uctx;
-	int err = -EIO;
 
 	if (cmd != ARX_IOCTL_KICK)
 		return -ENOTTY;
 	if (arg > ARX_QPN_MASK)
 		return -EINVAL;
 
-	arx_section_enter();
-	uctx = READ_ONCE(doorbell->uctx);
-	if (uctx)
-		err = arx_doorbell_kick(uctx, arg);
-	arx_section_leave();
-	return err;
+	return arx_doorbell_kicks(doorbell, arg);
 }
 
 /*

@@ -101,9 +101,9 @@ static int arx_loopback_deliver(struct arx_qp *peer, const struct arx_av *av,
 		fallthrough;
 	case ARX_OP_ACK:
 	case ARX_OP_ATOMIC_ACK:
-		/* Its requester may be the caller's caller: only schedule. */
+		/* Its requester may be the caller's caller: not here. */
 		if (arx_completer_rx(peer, run))
-			arx_qp_schedule(peer);
+			arx_qp_go_on(peer);
 		return 0;
 	default:
 		run->more = true;	/* answered by arx_send_flush() */
@@ -165,23 +165,105 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	return arx_loopback_deliver(peer, av, run);
 }
 
+/* The QP that a connected QP is connected to, if it is on this host. */
+static struct arx_qp *arx_loopback_other(const struct arx_qp *qp)
+{
+	const struct arx_av *av = rcu_dereference(qp->av);
+
+	return av && qp->service != ARX_SERVICE_UD ?
+	       arx_loopback_peer(qp, av, qp->attr.dest_qp_num) : NULL;
+}
+
 /**
  * arx_send_flush - let what the requester has sent take effect
- * @qp: the sender
- * @batch: its requests; empty afterwards
+ * @qp: the sender; its batch is empty afterwards
+ * @bytes: of the requester's share; less what its peer replies with
  *
  * Packets leave. A peer on this host answers, once for all requests of a turn,
- * as it would those that arrive together.
+ * as it would those that arrive together. READ responses are copied on behalf
+ * of who reads: what is more than @bytes waits for its next turns.
  *
  * Context: as arx_send_run(), and in the same RCU read section.
+ * Return: true if the peer has more to reply.
  */
-void arx_send_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
+bool arx_send_flush(struct arx_qp *qp, u32 *bytes)
 {
+	struct arx_tx_batch *batch = &qp->req.batch;
+	unsigned long *pending = &qp->req.pending;
 	struct arx_qp *peer = batch->peer;
 
+	if (batch->av)
+		WRITE_ONCE(qp->req.local, peer);
 	arx_tx_flush(qp, batch);
-	if (peer && qp->service == ARX_SERVICE_RC)
-		arx_responder_run(peer);
+	if (unlikely(test_bit(ARX_REQ_PULL, pending))) {
+		clear_bit(ARX_REQ_PULL, pending);
+		peer = arx_loopback_other(qp);
+	}
+	if (!peer || qp->service != ARX_SERVICE_RC ||
+	    !arx_responder_run(peer, bytes))
+		return false;
+	set_bit(ARX_REQ_PULL, pending);
+	return true;
+}
+
+/**
+ * arx_send_reader - who has a QP's READ responses copied
+ * @qp: whose responder it is
+ *
+ * On one host it is the peer's requester, which reads, as long as it can send.
+ *
+ * Context: RCU read side.
+ * Return: the peer, or NULL: @qp sends them by itself.
+ */
+struct arx_qp *arx_send_reader(const struct arx_qp *qp)
+{
+	struct arx_qp *peer = arx_loopback_other(qp);
+
+	return peer && arx_requester_may_send(peer) ? peer : NULL;
+}
+
+/**
+ * arx_send_later - have a responder go on with what is more than its share
+ * @qp: whose responder it is
+ *
+ * What goes to the wire is sent by a softirq, which the socket holds back. On
+ * this host the requester that reads runs this responder again. If it cannot
+ * send any more, @qp goes on by itself, to send the NAK that may be behind.
+ *
+ * Context: bottom halves off; responder's lock of @qp may be held.
+ */
+void arx_send_later(struct arx_qp *qp)
+{
+	struct arx_qp *peer;
+
+	arx_section_enter();
+	peer = arx_send_reader(qp);
+	if (peer) {
+		set_bit(ARX_REQ_PULL, &peer->req.pending);
+		arx_qp_go_on(peer);
+	} else {
+		arx_qp_schedule(qp);
+	}
+	arx_section_leave();
+}
+
+/**
+ * arx_send_give_back - a peer's responder must go on by itself
+ * @qp: a QP that is to be reset or destroyed
+ *
+ * Context: bottom halves off, or process context.
+ */
+void arx_send_give_back(struct arx_qp *qp)
+{
+	struct arx_qp *peer;
+
+	if (!test_and_clear_bit(ARX_REQ_PULL, &qp->req.pending))
+		return;
+	arx_section_enter();
+	peer = arx_qp_find(qp->attr.dest_qp_num);
+	if (peer)
+		arx_qp_schedule(peer);
+	arx_section_leave();
 }
 
 /**

@@ -278,6 +278,7 @@ static void arx_dealloc_driver(struct ib_device *ib)
 {
 	struct arx_dev *dev = to_arx_dev(ib);
 
+	arx_worker_settle();
 	arx_gids_exit_dev(dev);
 	arx_net_detach(dev);
 	arx_ids_destroy(&dev->mrs);
@@ -585,9 +586,12 @@ static int __init arx_init(void)
 
 	arx_ids_init(&arx_qps, ARX_ID_BITS);
 	arx_crc_init();
-	err = arx_net_init();
+	err = arx_worker_init();
 	if (err)
 		goto destroy_ids;
+	err = arx_net_init();
+	if (err)
+		goto exit_worker;
 	err = register_netdevice_notifier(&arx_netdev_notifier);
 	if (err)
 		goto exit_net;
@@ -597,6 +601,8 @@ static int __init arx_init(void)
 
 exit_net:
 	arx_net_exit();
+exit_worker:
+	arx_worker_exit();
 destroy_ids:
 	arx_ids_destroy(&arx_qps);
 	return err;
@@ -614,6 +620,7 @@ static void __exit arx_exit(void)
 	unregister_netdevice_notifier(&arx_netdev_notifier);
 	ib_unregister_driver(ARX_DRIVER_ID);
 	arx_net_exit();
+	arx_worker_exit();
 	arx_ids_destroy(&arx_qps);
 	synchronize_rcu_tasks();
 	rcu_barrier();

@@ -12,6 +12,7 @@
 #include "tx.h"
 #include "uctx.h"
 #include "watch.h"
+#include "worker.h"
 
 /*
  * Copies of send WQEs that a QP has room for in the beginning. Most QPs of many
@@ -111,12 +112,29 @@ void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
 	queue_work_on(cpu, system_bh_wq, &qp->move);
 }
 
+/**
+ * arx_qp_go_on - have a requester go on that has used up its share
+ * @qp: any QP that is not being destroyed
+ *
+ * What goes to the wire is sent by a softirq: the window and the socket bound
+ * it. What is copied on this machine has no bound but what was posted.
+ *
+ * Context: any with interrupts on or bottom halves off; RCU read side.
+ */
+void arx_qp_go_on(struct arx_qp *qp)
+{
+	if (READ_ONCE(qp->req.local))
+		arx_worker_queue(qp);
+	else
+		arx_qp_schedule(qp);
+}
+
 static void arx_qp_work(struct work_struct *work)
 {
 	struct arx_qp *qp = container_of(work, struct arx_qp, work);
 
 	arx_requester_run(qp);
-	arx_responder_run(qp);
+	arx_responder_go_on(qp);
 }
 
 static void arx_qp_move(struct work_struct *move)
@@ -420,6 +438,7 @@ int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		return err;
 	qp->service = service;
 	arx_qp_init(qp, init);
+	arx_worker_add(qp, uctx);
 	err = arx_tx_init(qp);
 	if (err)
 		goto end;
@@ -472,6 +491,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	req->failed = false;
 	req->flushes = false;
 	req->drained = false;
+	req->credit = ARX_SHARE_BYTES;
 	comp->done = req->fetched;
 	comp->told = req->fetched;
 	comp->rd_done = 0;
@@ -687,6 +707,7 @@ static void arx_qp_leave_sqe(struct arx_qp *qp)
 static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 {
 	if (state == IB_QPS_RESET) {
+		arx_send_give_back(qp);
 		arx_qp_close_sends(qp);
 		arx_qp_reset(qp);
 	}
@@ -709,7 +730,7 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 static void arx_qp_answer(struct arx_qp *qp)
 {
 	local_bh_disable();
-	arx_responder_run(qp);
+	arx_responder_go_on(qp);
 	local_bh_enable();
 }
 
@@ -721,7 +742,8 @@ static void arx_qp_answer(struct arx_qp *qp)
  * @udata: unused
  *
  * Return: 0, -EINVAL for a transition or value that is not allowed,
- * -EOPNOTSUPP for path migration, -ENOMEM.
+ * -EOPNOTSUPP for path migration, -ENOMEM, -EAGAIN if the application may have
+ * no more threads.
  */
 int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata)
@@ -737,6 +759,8 @@ int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	if (err)
 		return err;
 	err = arx_qp_prepare(qp, attr, mask, &change);
+	if (!err && mask & IB_QP_STATE && attr->qp_state == IB_QPS_RTS)
+		err = arx_worker_start(qp->worker);
 	if (err)
 		goto discard;
 
@@ -840,6 +864,8 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_qp_unlock_all(qp);
 
 	arx_qp_withdraw(qp);
+	arx_send_give_back(qp);
+	arx_worker_forget(qp);
 	arx_tx_forget(qp);
 	arx_section_wait();
 	arx_completer_stop(qp);
@@ -847,6 +873,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	disable_work_sync(&qp->grow);
 	disable_work_sync(&qp->move);
 	disable_work_sync(&qp->work);
+	disable_work_sync(&qp->late);
 
 	arx_tx_cleanup(qp);
 	arx_qp_destroy_sq(qp);
@@ -924,8 +951,8 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 
 	if (irqs_disabled())
 		arx_qp_schedule(qp);
-	else
-		arx_requester_kick(qp);
+	else if (arx_requester_kick(qp))
+		arx_qp_go_on(qp);
 	return err;
 }
 

@@ -69,6 +69,7 @@ static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
 	ARX_REQ_LOOK,		/* the watch's timer has fired */
+	ARX_REQ_PULL,		/* the peer on this machine has more to reply */
 };
 
 /**
@@ -95,6 +96,8 @@ enum arx_req_pending {
  * @failed: a WQE got an error status: no further one is executed
  * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
+ * @local: what was sent last went to a QP on this machine; published
+ * @credit: bytes that softirqs may copy to that QP; published
  */
 struct arx_req {
 	spinlock_t lock;	/* of all but pending; who sends only tries */
@@ -117,6 +120,8 @@ struct arx_req {
 	bool failed;
 	bool flushes;
 	bool drained;
+	bool local;
+	u32 credit;
 };
 
 /**
@@ -330,6 +335,10 @@ struct arx_comp {
  * @grow: makes room for more copies than can be had in atomic context
  * @full: there was no memory for that; not tried again until the QP is reset
  * @tx_retry: this host dropped packets: schedules the QP a little later
+ * @worker: of its application, or NULL; see worker.c
+ * @late: goes on with what stays on this machine, without a @worker
+ * @late_link: in the list of @worker; under its lock
+ * @retired: it is to be destroyed: @worker takes it no more; under its lock
  *
  * In such an order that what a message comes by is in few cache lines: with
  * thousands of QPs in turn, to fetch these is what one more of them costs. The
@@ -372,6 +381,10 @@ struct arx_qp {
 	struct work_struct grow;
 	bool full;
 	struct hrtimer tx_retry;
+	struct arx_worker *worker;
+	struct work_struct late;
+	struct list_head late_link;
+	bool retired;
 };
 
 extern struct arx_ids arx_qps;
@@ -434,6 +447,7 @@ void __cold arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
 void arx_qp_send_error(struct arx_qp *qp);
 void arx_qp_schedule(struct arx_qp *qp);
 void arx_qp_schedule_on(struct arx_qp *qp, int cpu);
+void arx_qp_go_on(struct arx_qp *qp);
 bool arx_qp_add_swqes(struct arx_qp *qp);
 int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		  struct ib_udata *udata);
@@ -447,18 +461,34 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 		  const struct ib_recv_wr **bad);
 
+/*
+ * What requester or responder may hand over before others get their turn: enough
+ * to be worth being started for, and little enough that a small message behind
+ * it waits for microseconds. Whole runs, on the wire.
+ */
+#define ARX_SHARE_BYTES		(5U * ARX_TX_RUN_MAX)
+
+/*
+ * And what one received packet may cause while NAPI polls: a run, and what a
+ * message of 64 KiB has more than that.
+ */
+#define ARX_POLL_BYTES		(64U * 1024)
+
 /* requester.c */
+bool arx_requester_may_send(const struct arx_qp *qp);
 void arx_requester_run(struct arx_qp *qp);
-void arx_requester_kick(struct arx_qp *qp);
+void arx_requester_poll(struct arx_qp *qp);
+bool arx_requester_kick(struct arx_qp *qp);
 
 /* responder.c, rdatomic.c */
 int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);
-void arx_responder_run(struct arx_qp *qp);
+bool arx_responder_run(struct arx_qp *qp, u32 *bytes);
+void arx_responder_go_on(struct arx_qp *qp);
 void __cold arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event);
 void arx_responder_acked(struct arx_qp *qp);
 void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run);
-void arx_rdatomic_reply(struct arx_qp *qp);
+bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes);
 
 /* completer.c */
 bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run);
@@ -476,6 +506,9 @@ u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
 		 const struct arx_tx_batch *batch);
 int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		 struct arx_tx_batch *batch);
-void arx_send_flush(struct arx_qp *qp, struct arx_tx_batch *batch);
+bool arx_send_flush(struct arx_qp *qp, u32 *bytes);
+struct arx_qp *arx_send_reader(const struct arx_qp *qp);
+void arx_send_later(struct arx_qp *qp);
+void arx_send_give_back(struct arx_qp *qp);
 
 #endif /* ARX_QP_H */

@@ -9,8 +9,8 @@
 
 #include "qp.h"
 
-/* Response packets of one turn; the rest goes on from softirq context. */
-#define ARX_REPLY_TURN	128
+/* A reply counts as at least so many bytes of the responder's share. */
+#define ARX_REPLY_LEAST		1024U
 
 static struct arx_rd *arx_rdatomic_slot(struct arx_resp *resp, u32 n)
 {
@@ -271,9 +271,9 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	arx_iter_none(&run->payload);
 }
 
-/* The next run of a READ response. */
+/* The next run of a READ response, about @most bytes: how many, or an error. */
 static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
-				  struct arx_reply *reply, u32 *turn)
+				  struct arx_reply *reply, u32 most)
 {
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
@@ -287,6 +287,8 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	run.h.msn = rd->msn;
 	run.len = min(left, arx_send_max(qp, av, run.h.qpn,
 					 &qp->resp.batch));
+	if (run.len > max(most, qp->mtu))
+		run.len = max(round_down(most, qp->mtu), qp->mtu);
 	run.npkts = arx_run_npkts(run.len, qp->mtu);
 	if (off)
 		run.h.flags &= ~ARX_FIRST;
@@ -307,8 +309,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	if (err == -EAGAIN || err == -EFAULT)
 		return err;
 	reply->sent += run.npkts;
-	*turn -= min(*turn, run.npkts);
-	return 0;
+	return run.len;
 }
 
 static int arx_rdatomic_send_atomic(struct arx_qp *qp, struct arx_av *av,
@@ -360,32 +361,32 @@ static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 	resp->reply_tail = resp->reply_head;
 }
 
-/* Send responses; false if some remain, for another turn. */
-static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av)
+/*
+ * Send responses as far as @bytes goes; false if some remain, as they do when
+ * the socket is full.
+ */
+static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av,
+				      u32 *bytes)
 {
 	struct arx_resp *resp = &qp->resp;
-	u32 turn = ARX_REPLY_TURN;
 
-	while (resp->reply_tail != resp->reply_head) {
-		struct arx_reply *reply;
-		int err;
+	while (resp->reply_tail != resp->reply_head && *bytes) {
+		struct arx_reply *reply =
+			arx_rdatomic_reply_slot(resp, resp->reply_tail);
+		int sent = reply->rd.atomic ?
+			   arx_rdatomic_send_atomic(qp, av, reply) :
+			   arx_rdatomic_send_read(qp, av, reply, *bytes);
 
-		if (!turn) {
-			arx_qp_schedule(qp);
+		if (sent == -EAGAIN)
 			return false;
-		}
-		reply = arx_rdatomic_reply_slot(resp, resp->reply_tail);
-		err = reply->rd.atomic ?
-		      arx_rdatomic_send_atomic(qp, av, reply) :
-		      arx_rdatomic_send_read(qp, av, reply, &turn);
-		if (err == -EAGAIN)
-			return false;
-		if (err)
+		if (sent < 0)
 			arx_rdatomic_lost(qp, reply);
 		else if (reply->sent == reply->rd.npkts)
 			resp->reply_tail++;
+		*bytes -= min(*bytes, max_t(u32, sent < 0 ? 0 : sent,
+					    ARX_REPLY_LEAST));
 	}
-	return true;
+	return resp->reply_tail == resp->reply_head;
 }
 
 /*
@@ -415,25 +416,29 @@ static __cold void arx_rdatomic_take_back(struct arx_resp *resp, u32 first)
 /**
  * arx_rdatomic_reply - send what is due: responses, then the ACK or NAK
  * @qp: RC QP
+ * @bytes: of responses that may be sent; less those that were, afterwards
  *
- * Stops when the socket is full (tx.c schedules the QP) or after a turn's
- * share (it schedules itself). What this host drops is due again; a NAK that
- * ended the QP is not.
+ * Stops when the socket is full (tx.c schedules the QP) or @bytes are used up.
+ * What this host drops is due again; a NAK that ended the QP is not.
  *
  * Context: responder's lock held, RCU read side.
+ * Return: true if there is more to send and nothing in the way but @bytes.
  */
-void arx_rdatomic_reply(struct arx_qp *qp)
+bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes)
 {
 	struct arx_av *av = rcu_dereference(qp->av);
 	struct arx_resp *resp = &qp->resp;
 	u32 first = resp->reply_tail;
 	bool due = resp->ack_due;
+	bool all = arx_rdatomic_send_replies(qp, av, bytes);
 
-	if (arx_rdatomic_send_replies(qp, av) && resp->ack_due)
+	if (all && resp->ack_due)
 		arx_rdatomic_send_ack(qp, av);
 	arx_tx_flush(qp, &resp->batch);
 	if (unlikely(resp->batch.dropped)) {
 		arx_rdatomic_take_back(resp, first);
 		resp->ack_due |= due && !resp->dead;
+		return false;
 	}
+	return !all && !*bytes;
 }

@@ -11,14 +11,18 @@
 #include "qp.h"
 #include "sendwr.h"
 #include "watch.h"
+#include "worker.h"
 
 /*
  * Packets of SENDs and WRITEs in flight. Without congestion control this is what
  * bounds a burst into a receiver's backlog; 512 packets of 4 KiB cover 2 MiB.
- * READs and atomics are bounded by max_rd_atomic: each is one packet here, and
- * its responses, which take PSNs, too, come the other way.
+ * A READ or atomic is one packet here. Its responses, which take PSNs, too, come
+ * the other way.
  */
 #define ARX_WINDOW		512
+
+/* Bytes of READ responses to wait for; a READ of any length may be the last. */
+#define ARX_READ_BYTES		(2U * 1024 * 1024)
 
 /*
  * And to a receiver that was not ready, until it takes something again. What is
@@ -34,16 +38,14 @@
 /* An acknowledge request at least this often keeps the window moving. */
 #define ARX_ACK_EVERY		(ARX_WINDOW / 4)
 
-/*
- * What one turn may hand over before others get theirs: enough to be a small
- * share of a wake-up, short enough that a small message behind it waits for
- * microseconds.
- */
-#define ARX_TURN_BYTES		(256 * 1024)
-#define ARX_TURN_WQES		64
+/* WQEs of a caller's share, see struct arx_share. */
+#define ARX_SHARE_WQES		64
 
-/* Turns that one caller works for all others, before a softirq takes over. */
-#define ARX_TURNS		8
+/* To copy so many bytes costs less than to post the WQE that asks for it. */
+#define ARX_WQE_BYTES		256
+
+/* Times that one caller takes req.lock for others, before it leaves the rest. */
+#define ARX_HOLDS		8
 
 /* Why a turn stopped. */
 enum arx_turn {
@@ -53,6 +55,22 @@ enum arx_turn {
 	ARX_TURN_BLOCKED,	/* for the socket; tx.c wakes the QP */
 	ARX_TURN_DROPPED,	/* this host dropped packets; tx.c wakes the QP */
 	ARX_TURN_SPENT,		/* its share is used up */
+};
+
+/**
+ * struct arx_share - what one caller of the requester may still do
+ * @bytes: to hand over, and to have a peer on this machine reply with
+ * @wqes: to deal with; each look at a WQE counts
+ * @charged: the time is that of a process, not a softirq's
+ *
+ * Bottom halves are off until a caller returns. So all turns of a caller have
+ * one share, however often something lets the requester go on meanwhile: on one
+ * machine the peer acknowledges within the turn, and other threads may post.
+ */
+struct arx_share {
+	u32 bytes;
+	u32 wqes;
+	bool charged;
 };
 
 static bool arx_requester_flushing(const struct arx_qp *qp)
@@ -312,6 +330,12 @@ static u32 arx_requester_flying(const struct arx_qp *qp)
 	return (qp->req.psn - arx_published(&qp->comp.una)) & ARX_PSN_MASK;
 }
 
+/* PSNs that READs and atomics still wait for. */
+static u32 arx_requester_rd_flying(const struct arx_qp *qp)
+{
+	return qp->req.rd_psns - arx_published(&qp->comp.rd_psns);
+}
+
 /*
  * How many packets of SENDs and WRITEs the window still lets out. The PSNs that
  * are READs' are read after @una: read the other way round they might count as
@@ -330,7 +354,7 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 	flying = arx_requester_flying(qp);
 	if (flying >= span)
 		return 0;
-	reads = qp->req.rd_psns - arx_published(&qp->comp.rd_psns);
+	reads = arx_requester_rd_flying(qp);
 	span -= flying;
 	flying -= min(flying, reads);
 	return flying < window ? min(window - flying, span) : 0;
@@ -341,6 +365,8 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 {
 	const struct arx_req *req = &qp->req;
 
+	if ((u64)arx_requester_rd_flying(qp) * qp->mtu >= ARX_READ_BYTES)
+		return false;
 	return req->rd_sent - arx_published(&qp->comp.rd_done) <
 	       qp->attr.max_rd_atomic && arx_requester_window(qp) &&
 	       arx_requester_flying(qp) + n <= ARX_PSN_SPAN;
@@ -349,7 +375,8 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 /* SEND and WRITE of a connected QP: the next run of the message. */
 static enum arx_turn arx_requester_message(struct arx_qp *qp,
 					   struct arx_swqe *swqe,
-					   struct arx_av *av, u32 *budget)
+					   struct arx_av *av,
+					   struct arx_share *share)
 {
 	struct arx_req *req = &qp->req;
 	u32 left = swqe->length - req->offset;
@@ -364,6 +391,8 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	if (run.len > qp->mtu)
 		run.len = min(run.len, arx_send_max(qp, av, run.h.qpn,
 						    &req->batch));
+	if (run.len > max(share->bytes, qp->mtu))
+		run.len = max(round_down(share->bytes, qp->mtu), qp->mtu);
 	run.npkts = arx_run_npkts(run.len, qp->mtu);
 	if (!req->offset) {
 		run.h.flags |= ARX_FIRST;
@@ -392,7 +421,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
-	*budget -= min(*budget, run.len);
+	share->bytes -= min(share->bytes, run.len);
 	return arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
 }
 
@@ -456,7 +485,8 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 
 /* UD: one packet to the WQE's own destination. */
 static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
-					    struct arx_swqe *swqe, u32 *budget)
+					    struct arx_swqe *swqe,
+					    struct arx_share *share)
 {
 	struct arx_run run __uninitialized;
 
@@ -479,23 +509,24 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
-	*budget -= min(*budget, run.len);
+	share->bytes -= min(share->bytes, run.len);
 	return arx_requester_hand_over(qp, swqe, swqe->av, &run, 1, run.len);
 }
 
 static enum arx_turn arx_requester_packets(struct arx_qp *qp,
-					   struct arx_swqe *swqe, u32 *budget)
+					   struct arx_swqe *swqe,
+					   struct arx_share *share)
 {
 	struct arx_av *av;
 
 	if (qp->service == ARX_SERVICE_UD)
-		return arx_requester_datagram(qp, swqe, budget);
+		return arx_requester_datagram(qp, swqe, share);
 
 	av = rcu_dereference(qp->av);
 	if (READ_ONCE(qp->comp.rnr_wait))
 		return ARX_TURN_WAIT;
 	if (swqe->op == ARX_OP_SEND || swqe->op == ARX_OP_WRITE)
-		return arx_requester_message(qp, swqe, av, budget);
+		return arx_requester_message(qp, swqe, av, share);
 	return arx_requester_rdatomic(qp, swqe, av);
 }
 
@@ -523,7 +554,8 @@ static enum arx_turn arx_requester_local(struct arx_qp *qp,
 }
 
 /* One step with the WQE at hand. */
-static enum arx_turn arx_requester_step(struct arx_qp *qp, u32 *budget)
+static enum arx_turn arx_requester_step(struct arx_qp *qp,
+					struct arx_share *share)
 {
 	struct arx_swqe *swqe = arx_qp_swqe(qp, qp->req.sent);
 	struct arx_req *req = &qp->req;
@@ -546,7 +578,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp, u32 *budget)
 
 	if (swqe->local)
 		return arx_requester_local(qp, swqe);
-	return arx_requester_packets(qp, swqe, budget);
+	return arx_requester_packets(qp, swqe, share);
 }
 
 /* 10.3.1 SQD: finish the message at hand, begin no other, tell once idle. */
@@ -567,7 +599,11 @@ static bool arx_requester_drained(struct arx_qp *qp)
 	return true;
 }
 
-static bool arx_requester_may_send(const struct arx_qp *qp)
+/**
+ * arx_requester_may_send - true if a QP's state lets it send, or flush
+ * @qp: any QP
+ */
+bool arx_requester_may_send(const struct arx_qp *qp)
 {
 	switch (arx_qp_state(qp)) {
 	case IB_QPS_RTS:
@@ -580,24 +616,24 @@ static bool arx_requester_may_send(const struct arx_qp *qp)
 	}
 }
 
-static enum arx_turn arx_requester_steps(struct arx_qp *qp)
+static enum arx_turn arx_requester_steps(struct arx_qp *qp,
+					 struct arx_share *share)
 {
-	u32 budget = ARX_TURN_BYTES;
-	u32 wqes = ARX_TURN_WQES;
 	enum arx_turn turn = ARX_TURN_GO;
 
 	while (turn == ARX_TURN_GO) {
+		if (!share->bytes || !share->wqes)
+			return ARX_TURN_SPENT;
+		share->wqes--;
 		if (qp->service == ARX_SERVICE_RC &&
 		    !arx_requester_flushing(qp) && arx_requester_must_seek(qp))
 			arx_requester_seek(qp);
 		if (arx_requester_drained(qp))
 			return ARX_TURN_WAIT;
-		if (!budget || !wqes--)
-			return ARX_TURN_SPENT;
 		if (qp->req.sent == qp->req.fetched)
 			turn = arx_requester_fetch(qp);
 		if (turn == ARX_TURN_GO)
-			turn = arx_requester_step(qp, &budget);
+			turn = arx_requester_step(qp, share);
 	}
 	return turn;
 }
@@ -620,17 +656,20 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 	return ARX_TURN_DROPPED;
 }
 
-/* What the steps handed over leaves the host now, of several WQEs together. */
-static enum arx_turn arx_requester_turn(struct arx_qp *qp)
+/*
+ * What the steps handed over leaves the host now, of several WQEs together. A
+ * peer on this machine may have more to reply than there is a share for.
+ */
+static enum arx_turn arx_requester_turn(struct arx_qp *qp,
+					struct arx_share *share)
 {
-	enum arx_turn turn;
+	enum arx_turn turn = ARX_TURN_IDLE;
 
 	/* A turn does not see states without sending but from its beginning. */
-	if (!arx_requester_may_send(qp))
-		return ARX_TURN_IDLE;
-
-	turn = arx_requester_steps(qp);
-	arx_send_flush(qp, &qp->req.batch);
+	if (arx_requester_may_send(qp))
+		turn = arx_requester_steps(qp, share);
+	if (arx_send_flush(qp, &share->bytes))
+		turn = ARX_TURN_SPENT;
 	if (unlikely(qp->req.batch.dropped))
 		turn = arx_requester_take_back(qp, turn);
 	if (qp->service != ARX_SERVICE_RC)
@@ -667,11 +706,12 @@ static bool arx_requester_progressed(const struct arx_qp *qp,
 }
 
 /*
- * One turn, with @req.waiting telling the completer whether to start the next.
- * The completer changes its state, then reads waiting; here waiting is set,
- * then the completer's state read again: one of the two sees the other.
+ * Turns, with @req.waiting telling the completer whether to start the next. The
+ * completer changes its state, then reads waiting; here waiting is set, then the
+ * completer's state read again: one of the two sees the other. True if the
+ * requester stopped for nothing but its share.
  */
-static void arx_requester_locked(struct arx_qp *qp)
+static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 {
 	struct arx_req *req = &qp->req;
 	struct arx_progress seen;
@@ -680,7 +720,7 @@ static void arx_requester_locked(struct arx_qp *qp)
 	WRITE_ONCE(req->waiting, false);
 	do {
 		seen = arx_requester_progress(qp);
-		turn = arx_requester_turn(qp);
+		turn = arx_requester_turn(qp, share);
 		if (turn != ARX_TURN_WAIT)
 			break;
 		WRITE_ONCE(req->waiting, true);
@@ -691,59 +731,127 @@ static void arx_requester_locked(struct arx_qp *qp)
 
 	if (arx_requester_flushing(qp))
 		arx_completer_retire(qp);
-	if (turn == ARX_TURN_SPENT)
-		arx_qp_schedule(qp);
+	return turn == ARX_TURN_SPENT;
 }
 
 /*
- * Let a QP send what it can. Only one caller works at a time; one that finds
- * another at it leaves its wish in @req.pending and returns. The worker looks
- * there after it let go of the lock, so a wish is either seen by the worker or
- * finds the lock free. A worker that others keep busy (an application may ring
- * as often as it likes) leaves the rest to a softirq.
+ * The share of a caller that may do so much. A copy on this machine by a softirq
+ * is charged to nobody. So softirqs copy for a QP what is short, and else no more
+ * than was copied in the time of its process before, up to a share.
+ */
+static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
+{
+	struct arx_share share = {
+		.bytes = bytes,
+		.wqes = ARX_SHARE_WQES,
+		.charged = !in_softirq(),
+	};
+
+	if (!share.charged && READ_ONCE(qp->req.local))
+		share.bytes = min(bytes, READ_ONCE(qp->req.credit) +
+					 ARX_SHARE_WQES * ARX_WQE_BYTES);
+	return share;
+}
+
+/* What became of @share, of which there was @before: requester's lock held. */
+static void arx_requester_charge(struct arx_req *req,
+				 const struct arx_share *before,
+				 const struct arx_share *share)
+{
+	u32 bytes = before->bytes - share->bytes;
+	u32 free = (before->wqes - share->wqes) * ARX_WQE_BYTES;
+	u32 credit = req->credit;
+
+	if (share->charged)
+		credit = min(credit + bytes, ARX_SHARE_BYTES);
+	else if (bytes > free)
+		credit -= min(credit, bytes - free);
+	WRITE_ONCE(req->credit, credit);
+}
+
+/*
+ * Let a QP send what it can, up to @share. Only one caller works at a time; one
+ * that finds another at it leaves its wish in @req.pending and returns. The
+ * worker looks there after it let go of the lock, so a wish is either seen by
+ * the worker or finds the lock free. Wishes of others (an application may ring
+ * as often as it likes) add nothing to the worker's share.
  *
  * Every caller goes on to arx_completer_arm(), so the one that worked does,
- * after all it has sent.
+ * after all it has sent. Returns true if there is more that could be done: the
+ * caller has it done.
  */
-static void arx_requester_send(struct arx_qp *qp)
+static bool arx_requester_send(struct arx_qp *qp, struct arx_share *share)
 {
 	struct arx_req *req = &qp->req;
-	u32 turns = ARX_TURNS;
+	struct arx_share before;
+	u32 holds = ARX_HOLDS;
+	bool more;
 
 	set_bit(ARX_REQ_RUN, &req->pending);
 	do {
-		if (!turns--) {
-			arx_qp_schedule(qp);
-			return;
-		}
+		if (!holds--)
+			return true;
 		smp_mb__after_atomic();	/* the wish before the lock */
 		if (!spin_trylock(&req->lock))
-			return;
+			return false;
 		clear_bit(ARX_REQ_RUN, &req->pending);
 		smp_mb__after_atomic();	/* the wish before what it is about */
 		arx_section_enter();
-		arx_requester_locked(qp);
+		before = *share;
+		more = arx_requester_locked(qp, share);
+		arx_requester_charge(req, &before, share);
 		if (!arx_watch_update(qp))
 			set_bit(ARX_REQ_RUN, &req->pending);
 		arx_section_leave();
 		spin_unlock(&req->lock);
 		smp_mb();		/* the lock before the wish */
-	} while (test_bit(ARX_REQ_RUN, &req->pending));
+	} while (!more && test_bit(ARX_REQ_RUN, &req->pending));
+	return more;
+}
+
+/*
+ * On behalf of a softirq. What a QP has no credit for is its worker's to copy. If
+ * the share was used up by many WQEs that are short, a softirq goes on.
+ */
+static void arx_requester_run_for(struct arx_qp *qp, u32 bytes)
+{
+	struct arx_share share = arx_requester_share(qp, bytes);
+
+	if (arx_requester_send(qp, &share)) {
+		if (share.bytes)
+			arx_qp_schedule(qp);
+		else
+			arx_qp_go_on(qp);
+	}
+	arx_completer_arm(qp);
 }
 
 /**
  * arx_requester_run - let a QP send what it can
  * @qp: any QP
  *
- * What another caller is about to do is left to it.
+ * What another caller is about to do is left to it, and what is more than a
+ * share to a later softirq, or to the QP's worker if it stays on this machine.
  *
  * Context: softirq, or process context with bottom halves off; none of the QP
  * locks held, or req.lock of this very QP (a run to itself).
  */
 void arx_requester_run(struct arx_qp *qp)
 {
-	arx_requester_send(qp);
-	arx_completer_arm(qp);
+	arx_requester_run_for(qp, ARX_SHARE_BYTES);
+}
+
+/**
+ * arx_requester_poll - let a QP send what a received packet allows it to
+ * @qp: any QP
+ *
+ * No more than ARX_POLL_BYTES: NAPI counts packets, whatever these cause.
+ *
+ * Context: as arx_requester_run().
+ */
+void arx_requester_poll(struct arx_qp *qp)
+{
+	arx_requester_run_for(qp, ARX_POLL_BYTES);
 }
 
 /**
@@ -755,11 +863,21 @@ void arx_requester_run(struct arx_qp *qp)
  * alone.
  *
  * Context: any with interrupts on; none of the QP locks held; @qp stays.
+ * Return: true if there is more to copy on this machine. The caller goes on with
+ * it, or has arx_qp_go_on() do so.
  */
-void arx_requester_kick(struct arx_qp *qp)
+bool arx_requester_kick(struct arx_qp *qp)
 {
+	struct arx_share share = arx_requester_share(qp, ARX_SHARE_BYTES);
+	bool more;
+
 	local_bh_disable();
-	arx_requester_send(qp);
+	more = arx_requester_send(qp, &share);
+	if (more && !READ_ONCE(qp->req.local)) {
+		arx_qp_schedule(qp);
+		more = false;
+	}
 	local_bh_enable();
 	arx_completer_arm(qp);
+	return more;
 }

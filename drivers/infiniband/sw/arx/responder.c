@@ -729,13 +729,18 @@ static bool arx_responder_may_wait(const struct arx_resp *resp)
 	       arx_responder_owes_ack(resp);
 }
 
-/* The softirq of BH work comes behind that of the NICs. */
+/*
+ * The softirq of BH work comes behind that of the NICs. It also sends what is
+ * more than a run: a request of a few bytes may ask for 2 GiB.
+ */
 static void arx_responder_answer(struct arx_qp *qp)
 {
+	u32 bytes = ARX_POLL_BYTES;
+
 	if (arx_responder_may_wait(&qp->resp))
 		arx_qp_schedule(qp);
-	else
-		arx_rdatomic_reply(qp);
+	else if (arx_rdatomic_reply(qp, &bytes))
+		arx_send_later(qp);
 }
 
 /**
@@ -812,27 +817,51 @@ static void arx_responder_flush(struct arx_qp *qp)
  * What waits to be acknowledged arrived before the error. Nothing does any more,
  * so this is the last ACK.
  */
-static void arx_responder_error(struct arx_qp *qp)
+static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 {
 	if (arx_responder_owes_ack(&qp->resp))
-		arx_rdatomic_reply(qp);
+		arx_rdatomic_reply(qp, bytes);
 	arx_responder_flush(qp);
 }
 
 /**
- * arx_responder_run - go on with what the responder owes
+ * arx_responder_run - send what the responder owes
  * @qp: any QP
+ * @bytes: as of arx_rdatomic_reply()
  *
  * Context: softirq or bottom halves off.
+ * Return: as of arx_rdatomic_reply().
  */
-void arx_responder_run(struct arx_qp *qp)
+bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 {
+	bool more = false;
+
 	arx_section_enter();
 	spin_lock(&qp->resp.lock);
 	if (arx_qp_state(qp) == IB_QPS_ERR)
-		arx_responder_error(qp);
+		arx_responder_error(qp, bytes);
 	else if (qp->service == ARX_SERVICE_RC)
-		arx_rdatomic_reply(qp);
+		more = arx_rdatomic_reply(qp, bytes);
 	spin_unlock(&qp->resp.lock);
+	arx_section_leave();
+	return more;
+}
+
+/**
+ * arx_responder_go_on - send a share of what the responder owes
+ * @qp: any QP
+ *
+ * READ responses on one host are left to who reads.
+ *
+ * Context: as arx_responder_run(); requester's lock of no QP held.
+ */
+void arx_responder_go_on(struct arx_qp *qp)
+{
+	u32 bytes;
+
+	arx_section_enter();
+	bytes = arx_send_reader(qp) ? 0 : ARX_SHARE_BYTES;
+	if (arx_responder_run(qp, &bytes))
+		arx_send_later(qp);
 	arx_section_leave();
 }

@@ -321,7 +321,7 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	}
 	if (rx->wake && !more) {
 		rx->wake = false;
-		arx_requester_run(rx->qp);
+		arx_requester_poll(rx->qp);
 	}
 	arx_rx_consume(rx->first);
 	rx->first = NULL;

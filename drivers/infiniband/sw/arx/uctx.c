@@ -265,9 +265,14 @@ int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 	uctx->user = arx_user_current();
 	if (!uctx->user)
 		return -ENOMEM;
+	uctx->worker = arx_worker_make();
+	if (!uctx->worker) {
+		arx_user_put(uctx->user);
+		return -ENOMEM;
+	}
 	err = ib_respond_udata(udata, resp);
 	if (err)
-		arx_user_put(uctx->user);
+		arx_dealloc_ucontext(ib);
 	return err;
 }
 
@@ -277,7 +282,10 @@ int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
  */
 void arx_dealloc_ucontext(struct ib_ucontext *ib)
 {
-	arx_user_put(to_arx_ucontext(ib)->user);
+	struct arx_ucontext *uctx = to_arx_ucontext(ib);
+
+	arx_worker_end(uctx->worker);
+	arx_user_put(uctx->user);
 }
 
 /**

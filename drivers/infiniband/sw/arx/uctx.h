@@ -6,16 +6,20 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "worker.h"
+
 struct arx_user;
 
 /**
  * struct arx_ucontext - a process's use of a device
  * @ib: the core's part; its mmap entries are all that belongs to a context
  * @user: who opened the device, and pays for what is made of it
+ * @worker: copies for its QPs
  */
 struct arx_ucontext {
 	struct ib_ucontext ib;
 	struct arx_user *user;
+	struct arx_worker *worker;
 };
 
 static inline struct arx_ucontext *to_arx_ucontext(struct ib_ucontext *ib)

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Where QPs go on with what is copied on this machine.
+ *
+ * A send to a QP on the same machine is a copy, and the only bound on what one
+ * call may post is the length of the ring: 64 TiB. The call itself makes a first
+ * part of the copy (doorbell.c). The rest must not be a softirq's: a softirq is
+ * charged to nobody and delays everybody on its CPU. So a thread of the
+ * application's process goes on: the scheduler, the CPU cgroup, priority and
+ * affinity of the process apply to the copy, and the copy ends with the process.
+ *
+ * Kernel consumers' QPs go on in a workqueue. So do all QPs if the kernel has no
+ * threads of this kind (CONFIG_VHOST_TASK): they yield to others then, but are
+ * not charged for.
+ */
+
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "compat.h"
+#include "qp.h"
+#include "uctx.h"
+#include "worker.h"
+
+static struct workqueue_struct *arx_worker_wq;
+
+/* Workers whose context is gone and whose thread is not. */
+static atomic_t arx_workers_over;
+static DECLARE_WAIT_QUEUE_HEAD(arx_workers_settled);
+
+/* One share of a QP's work, in process context; then others of the list. */
+static void arx_worker_run(struct arx_qp *qp)
+{
+	if (arx_requester_kick(qp))
+		arx_worker_queue(qp);
+}
+
+static void arx_worker_late(struct work_struct *late)
+{
+	arx_worker_run(container_of(late, struct arx_qp, late));
+}
+
+static struct arx_qp *arx_worker_next(struct arx_worker *worker)
+{
+	struct arx_qp *qp;
+
+	spin_lock_irq(&worker->lock);
+	qp = list_first_entry_or_null(&worker->qps, struct arx_qp, late_link);
+	if (qp)
+		list_del_init(&qp->late_link);
+	spin_unlock_irq(&worker->lock);
+	return qp;
+}
+
+static void arx_worker_stop(struct work_struct *stop)
+{
+	struct arx_worker *worker = container_of(stop, struct arx_worker, stop);
+
+	arx_task_stop(worker->task);
+	kfree(worker);
+	if (atomic_dec_and_test(&arx_workers_over))
+		wake_up_all(&arx_workers_settled);
+	/* arx_worker_exit() waits for this function. */
+	module_put(THIS_MODULE);
+}
+
+/* By the thread, which may come by here again before it is stopped. */
+static void arx_worker_leave(struct arx_worker *worker)
+{
+	if (worker->leaving)
+		return;
+	worker->leaving = true;
+	queue_work(arx_worker_wq, &worker->stop);
+}
+
+/*
+ * The thread's loop body; false to sleep until it is woken. A QP of the list is
+ * taken and worked for in one section: arx_destroy_qp() takes it off the list,
+ * then waits for all sections.
+ */
+static bool arx_worker_work(void *data)
+{
+	struct arx_worker *worker = data;
+	struct arx_qp *qp;
+
+	if (READ_ONCE(worker->over)) {
+		arx_worker_leave(worker);
+		return false;
+	}
+	arx_section_enter();
+	qp = arx_worker_next(worker);
+	if (qp) {
+		__set_current_state(TASK_RUNNING);
+		arx_worker_run(qp);
+	}
+	arx_section_leave();
+	if (qp)
+		cond_resched();
+	return qp;
+}
+
+/* The process ends, or becomes another program. */
+static void arx_worker_killed(void *data)
+{
+	struct arx_worker *worker = data;
+	bool over;
+
+	spin_lock_irq(&worker->lock);
+	WRITE_ONCE(worker->killed, true);
+	over = worker->over;
+	spin_unlock_irq(&worker->lock);
+	if (over)
+		arx_worker_leave(worker);
+}
+
+/**
+ * arx_worker_init - before any QP is made
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int arx_worker_init(void)
+{
+	/* A kernel consumer may write pages out by it. */
+	arx_worker_wq = alloc_workqueue("arx", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return arx_worker_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * arx_worker_exit - undo arx_worker_init(); no QP is left
+ */
+void arx_worker_exit(void)
+{
+	destroy_workqueue(arx_worker_wq);
+}
+
+/**
+ * arx_worker_settle - wait until threads without a context have ended
+ *
+ * They do so at once, and the module may be removed; but not those of a process
+ * that is stopped or frozen, for which nobody waits: these keep the module.
+ *
+ * Context: may sleep.
+ */
+void arx_worker_settle(void)
+{
+	wait_event_timeout(arx_workers_settled,
+			   !atomic_read(&arx_workers_over), HZ);
+}
+
+/**
+ * arx_worker_make - a worker without a thread, for a new user context
+ *
+ * Context: may sleep.
+ * Return: the worker, or NULL without memory.
+ */
+struct arx_worker *arx_worker_make(void)
+{
+	struct arx_worker *worker = kzalloc(sizeof(*worker),
+					    GFP_KERNEL_ACCOUNT);
+
+	if (!worker)
+		return NULL;
+	mutex_init(&worker->start);
+	spin_lock_init(&worker->lock);
+	INIT_LIST_HEAD(&worker->qps);
+	INIT_WORK(&worker->stop, arx_worker_stop);
+	return worker;
+}
+
+/**
+ * arx_worker_start - have a thread of the current process, if there is none yet
+ * @worker: of a QP that will be able to send when this has succeeded, or NULL
+ *
+ * Context: process of the application.
+ * Return: 0, or why there can be no thread: -EAGAIN, -ENOMEM, or a signal that
+ * has the system call begin anew.
+ */
+int arx_worker_start(struct arx_worker *worker)
+{
+	struct vhost_task *task;
+	int err = 0;
+
+	if (!worker || !arx_has_tasks() || READ_ONCE(worker->task))
+		return 0;
+	mutex_lock(&worker->start);
+	if (!worker->task) {
+		task = arx_task_create(arx_worker_work, arx_worker_killed,
+				       worker, "arx");
+		if (IS_ERR(task)) {
+			err = PTR_ERR(task);
+		} else {
+			__module_get(THIS_MODULE);
+			arx_task_start(task);
+			WRITE_ONCE(worker->task, task);
+		}
+	}
+	mutex_unlock(&worker->start);
+	return err;
+}
+
+/**
+ * arx_worker_end - the context is gone
+ * @worker: its worker, whose QPs are gone, too; freed
+ *
+ * The thread has itself stopped, or is stopped when it is killed. It may be in a
+ * process that is stopped or frozen, and a removed device waits for no process.
+ *
+ * Context: may sleep.
+ */
+void arx_worker_end(struct arx_worker *worker)
+{
+	bool killed;
+
+	if (!worker->task) {
+		kfree(worker);
+		return;
+	}
+	atomic_inc(&arx_workers_over);
+	spin_lock_irq(&worker->lock);
+	WRITE_ONCE(worker->over, true);
+	killed = worker->killed;
+	/* Unlocked, the worker may be freed as soon as its thread has seen it. */
+	if (killed)
+		queue_work(arx_worker_wq, &worker->stop);
+	else
+		arx_task_wake(worker->task);
+	spin_unlock_irq(&worker->lock);
+}
+
+/**
+ * arx_worker_add - make a QP know its worker
+ * @qp: being made
+ * @ib: context of its application, or NULL for a kernel consumer
+ */
+void arx_worker_add(struct arx_qp *qp, struct ib_ucontext *ib)
+{
+	qp->worker = ib && arx_has_tasks() ? to_arx_ucontext(ib)->worker : NULL;
+	INIT_WORK(&qp->late, arx_worker_late);
+	INIT_LIST_HEAD(&qp->late_link);
+}
+
+/**
+ * arx_worker_queue - have a QP's worker go on with it
+ * @qp: any QP
+ *
+ * Nobody goes on for a process that has ended and left its QPs to another: that
+ * one's kicks do so.
+ *
+ * Context: any with interrupts on or bottom halves off; @qp stays.
+ */
+void arx_worker_queue(struct arx_qp *qp)
+{
+	struct arx_worker *worker = qp->worker;
+	unsigned long flags;
+	bool queued = false;
+
+	if (!worker) {
+		queue_work(arx_worker_wq, &qp->late);
+		return;
+	}
+	spin_lock_irqsave(&worker->lock, flags);
+	if (!qp->retired && !READ_ONCE(worker->killed) &&
+	    list_empty(&qp->late_link)) {
+		list_add_tail(&qp->late_link, &worker->qps);
+		queued = true;
+	}
+	spin_unlock_irqrestore(&worker->lock, flags);
+	/* The task is there before a QP can send. */
+	if (queued)
+		arx_task_wake(READ_ONCE(worker->task));
+}
+
+/**
+ * arx_worker_is_gone - true if the thread was killed and the QPs were not
+ * @qp: any QP
+ */
+bool arx_worker_is_gone(const struct arx_qp *qp)
+{
+	return qp->worker && READ_ONCE(qp->worker->killed);
+}
+
+/**
+ * arx_worker_forget - behind arx_section_wait() no thread works for a QP
+ * @qp: about to be destroyed
+ *
+ * Context: process context.
+ */
+void arx_worker_forget(struct arx_qp *qp)
+{
+	struct arx_worker *worker = qp->worker;
+
+	if (!worker)
+		return;
+	spin_lock_irq(&worker->lock);
+	list_del_init(&qp->late_link);
+	qp->retired = true;
+	spin_unlock_irq(&worker->lock);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Where QPs go on with what is copied on this machine. */
+#ifndef ARX_WORKER_H
+#define ARX_WORKER_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+struct arx_qp;
+struct ib_ucontext;
+struct vhost_task;
+
+/**
+ * struct arx_worker - a thread of an application's process that copies for it
+ * @task: the thread; NULL: none of its QPs could send yet, or the kernel has no
+ *	such threads. Set once, before the first QP can send
+ * @start: of setting @task
+ * @lock: of what follows, and of each QP's late_link and retired
+ * @qps: QPs that have more to copy, each once, the next one first
+ * @killed: the thread ends with its process; published
+ * @over: the context is gone; published
+ * @leaving: the thread has queued @stop
+ * @stop: waits for the thread and frees the worker
+ */
+struct arx_worker {
+	struct vhost_task *task;
+	struct mutex start;	/* of setting task */
+	spinlock_t lock;	/* of qps */
+	struct list_head qps;
+	bool killed;
+	bool over;
+	bool leaving;
+	struct work_struct stop;
+};
+
+int arx_worker_init(void);
+void arx_worker_exit(void);
+void arx_worker_settle(void);
+struct arx_worker *arx_worker_make(void);
+int arx_worker_start(struct arx_worker *worker);
+void arx_worker_end(struct arx_worker *worker);
+void arx_worker_add(struct arx_qp *qp, struct ib_ucontext *ib);
+void arx_worker_queue(struct arx_qp *qp);
+bool arx_worker_is_gone(const struct arx_qp *qp);
+void arx_worker_forget(struct arx_qp *qp);
+
+#endif /* ARX_WORKER_H */

@@ -1,0 +1,52 @@
+#!/bin/bash
+# Nobody keeps a CPU by what is copied between QPs of one machine: bottom halves are on again soon, and who posts is charged.
+# kernels: 6.12 newest
+# timeout: 200
+
+source "$(dirname "$0")/lib.sh"
+
+mount -t cgroup2 cgroup2 /sys/fs/cgroup 2>/dev/null
+group=/sys/fs/cgroup/arx-fair
+
+# One thread has one CPU, which waits for no other.
+softirqs() {
+	local status=0
+	insmod "/arx/build/$(uname -r)/arx_probe.ko"
+	h1 taskset -c 1 fair longest "$dev1" 2000 1 || status=$?
+	h1 fair longest "$dev1" 2000 2 || status=$?
+	rmmod arx_probe
+	return $status
+}
+
+# took COMMAND...: how much of a CPU it takes from programs that want all CPUs, in hundredths
+took() {
+	local others
+	"$@" >&2 &
+	others=$!
+	nap 1
+	h1 fair share 5
+	echo 1 >$group/cgroup.kill
+	wait $others || true
+}
+
+# in_group QUOTA COMMAND...: in a container that may have so many hundredths of a CPU
+in_group() {
+	mkdir -p $group
+	echo "${1}000 100000" >$group/cpu.max
+	shift
+	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $group "$@"
+}
+
+charged() {
+	local percent
+	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+	percent=$(took in_group 5 ip netns exec h1 fair hog "$dev1" 20)
+	echo "a container of 5 % took $percent %"
+	cat $group/cpu.stat
+	(( percent <= 10 ))
+}
+
+hosts --mtu 9000
+check softirqs 90 softirqs
+check charged 60 charged
+rmdir $group 2>/dev/null || true

@@ -211,12 +211,12 @@ struct way {
 };
 
 static const struct way ways[] = {
-	{ "write", IBV_WR_RDMA_WRITE, LONG, 128 },
-	{ "write 8", IBV_WR_RDMA_WRITE, 8, 4096 },
-	{ "send", IBV_WR_SEND, LONG, 128 },
-	{ "read", IBV_WR_RDMA_READ, LONG, 128 },
-	{ "read 4096", IBV_WR_RDMA_READ, 4096, 4096 },
-	{ "atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 4096 },
+	{ "write", IBV_WR_RDMA_WRITE, LONG, 64 },
+	{ "write 8", IBV_WR_RDMA_WRITE, 8, 2048 },
+	{ "send", IBV_WR_SEND, LONG, 64 },
+	{ "read", IBV_WR_RDMA_READ, LONG, 64 },
+	{ "read 4096", IBV_WR_RDMA_READ, 4096, 1024 },
+	{ "atomic", IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 1024 },
 };
 
 static unsigned long measure(const struct way *way, enum ibv_mtu mtu, int rd, int flags, bool two)

@@ -16,7 +16,8 @@ verify_on() {
 # fails NAME A B: everything that must fail, and what each completion said of it in $scratch/NAME
 fails() {
 	verify -v -f 4 -a "h$2:$driver$2" -b "h$3:$driver$3" "$1: fail=all" >"$scratch/$1.all" || (( ++failures ))
-	grep '^# outcome' "$scratch/$1.all" | sort >"$scratch/$1"
+	# Which request meets a region that goes away is a matter of time.
+	grep '^# outcome' "$scratch/$1.all" | grep -vE '^# outcome (de|re)reg_busy ' | sort >"$scratch/$1"
 	grep -v '^# outcome' "$scratch/$1.all"
 }
 

@@ -737,7 +737,8 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 /*
  * The share of a caller that may do so much. A copy on this machine by a softirq
  * is charged to nobody. So softirqs copy for a QP what is short, and else no more
- * than was copied in the time of its process before, up to a share.
+ * than was copied in the time of its process before. They also copy less at a
+ * time: the kernel may run ten works, one after the other, in one softirq.
  */
 static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 {
@@ -748,8 +749,9 @@ static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 	};
 
 	if (!share.charged && READ_ONCE(qp->req.local))
-		share.bytes = min(bytes, READ_ONCE(qp->req.credit) +
-					 ARX_SHARE_WQES * ARX_WQE_BYTES);
+		share.bytes = min3(bytes, ARX_POLL_BYTES,
+				   READ_ONCE(qp->req.credit) +
+				   ARX_SHARE_WQES * ARX_WQE_BYTES);
 	return share;
 }
 

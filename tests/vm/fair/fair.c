@@ -123,8 +123,11 @@ static void free_pair(struct pair *p)
 	ibv_destroy_cq(p->rcq);
 }
 
+/* Requests of a second thread have this wr_id. */
+#define ANOTHER	1
+
 /* @n requests by one call; the last one is signalled. */
-static void post(struct ibv_qp *qp, enum ibv_wr_opcode op, int flags, uint32_t length, int n)
+static void post(struct ibv_qp *qp, struct ibv_cq *cq, enum ibv_wr_opcode op, int flags, uint32_t length, int n)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)buffer, .length = length, .lkey = mr->lkey };
 	struct ibv_send_wr *wrs = calloc(n, sizeof(*wrs)), *bad;
@@ -142,9 +145,12 @@ static void post(struct ibv_qp *qp, enum ibv_wr_opcode op, int flags, uint32_t l
 			wrs[i].wr.atomic.rkey = mr->rkey;
 		}
 	}
-	/* Another thread may have filled the queue. */
-	for (bad = wrs; bad && ibv_post_send(qp, bad, &bad) == ENOMEM;)
-		;
+	/* Another thread may have filled the queue: room comes back with its completions. */
+	for (bad = wrs; bad && ibv_post_send(qp, bad, &bad) == ENOMEM;) {
+		struct ibv_wc wc;
+
+		ibv_poll_cq(cq, 1, &wc);
+	}
 	free(wrs);
 }
 
@@ -163,7 +169,7 @@ static void wait_for(struct pair *p, enum ibv_wr_opcode op)
 	struct ibv_wc wc[RECVS];
 	int n;
 
-	while (!(n = ibv_poll_cq(p->cq, 1, wc))) {
+	while (!(n = ibv_poll_cq(p->cq, 1, wc)) || (n == 1 && wc[0].wr_id == ANOTHER)) {
 		if (op != IBV_WR_SEND)
 			continue;
 		n = ibv_poll_cq(p->rcq, RECVS, wc);
@@ -191,14 +197,18 @@ static atomic_bool another_ends;
 
 static void *another(void *qp)
 {
-	while (!another_ends) {
+	unsigned int n;
+
+	for (n = 0; !another_ends; n++) {
 		struct ibv_sge sge = { .addr = (uintptr_t)buffer, .length = 8, .lkey = mr->lkey };
 		struct ibv_send_wr wr = {
-			.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+			.wr_id = ANOTHER, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+			.send_flags = n % 64 ? 0 : IBV_SEND_SIGNALED,
 			.wr.rdma = { .remote_addr = (uintptr_t)buffer + LONG, .rkey = mr->rkey },
 		}, *bad;
 
-		ibv_post_send(qp, &wr, &bad);	/* the queue may be full */
+		while (ibv_post_send(qp, &wr, &bad) && !another_ends)
+			;	/* the queue may be full */
 	}
 	return NULL;
 }
@@ -232,7 +242,7 @@ static unsigned long measure(const struct way *way, enum ibv_mtu mtu, int rd, in
 	probe();
 	if (two)
 		check(!pthread_create(&thread, NULL, another, p.qp), "pthread_create");
-	post(p.qp, way->op, flags, way->length, way->n);
+	post(p.qp, p.cq, way->op, flags, way->length, way->n);
 	wait_for(&p, way->op);
 	longest = probe();
 	another_ends = true;
@@ -286,7 +296,7 @@ static void hog(double seconds)
 	for (i = 0; i < 2; i++)
 		make_pair(&p[i], IBV_MTU_4096, 1);
 	for (i = 0; i < 2; i++)
-		post(p[i].qp, IBV_WR_RDMA_WRITE, 0, LONG, DEPTH);
+		post(p[i].qp, p[i].cq, IBV_WR_RDMA_WRITE, 0, LONG, DEPTH);
 	while (now() < end) {
 		ibv_poll_cq(p[0].cq, 1, &wc);
 		usleep(20000);

@@ -16,6 +16,7 @@
 
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/task_work.h>
 #include <linux/wait.h>
 
 #include "compat.h"
@@ -75,6 +76,18 @@ static void arx_worker_leave(struct arx_worker *worker)
 }
 
 /*
+ * The CPU cgroup stops a thread that has used up its quota when the thread
+ * returns to user space, by task work (6.18 and later). This thread never
+ * returns there. A notification has the loop around arx_worker_work() run task
+ * work, as it does for signals.
+ */
+static void arx_worker_may_be_throttled(void)
+{
+	if (task_work_pending(current))
+		set_thread_flag(TIF_NOTIFY_SIGNAL);
+}
+
+/*
  * The thread's loop body; false to sleep until it is woken. A QP of the list is
  * taken and worked for in one section: arx_destroy_qp() takes it off the list,
  * then waits for all sections.
@@ -95,8 +108,10 @@ static bool arx_worker_work(void *data)
 		arx_worker_run(qp);
 	}
 	arx_section_leave();
-	if (qp)
+	if (qp) {
+		arx_worker_may_be_throttled();
 		cond_resched();
+	}
 	return qp;
 }
 

@@ -97,7 +97,8 @@ enum arx_req_pending {
  * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
  * @local: what was sent last went to a QP on this machine; published
- * @credit: bytes that softirqs may copy to that QP; published
+ * @credit: bytes that softirqs may copy to that QP, negative if they copied more
+ *	than was charged for; published
  */
 struct arx_req {
 	spinlock_t lock;	/* of all but pending; who sends only tries */
@@ -121,7 +122,7 @@ struct arx_req {
 	bool flushes;
 	bool drained;
 	bool local;
-	u32 credit;
+	s32 credit;
 };
 
 /**

@@ -737,8 +737,10 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 /*
  * The share of a caller that may do so much. A copy on this machine by a softirq
  * is charged to nobody. So softirqs copy for a QP what is short, and else no more
- * than was copied in the time of its process before. They also copy less at a
- * time: the kernel may run ten works, one after the other, in one softirq.
+ * than was copied in the time of its process before. What they copy beyond, of a
+ * message that only began as a short one would, is a debt: none is copied before
+ * the process has paid it. They also copy less at a time: the kernel may run ten
+ * works, one after the other, in one softirq.
  */
 static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 {
@@ -748,10 +750,15 @@ static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 		.charged = !in_softirq(),
 	};
 
-	if (!share.charged && READ_ONCE(qp->req.local))
-		share.bytes = min3(bytes, ARX_POLL_BYTES,
-				   READ_ONCE(qp->req.credit) +
-				   ARX_SHARE_WQES * ARX_WQE_BYTES);
+	if (!share.charged && READ_ONCE(qp->req.local)) {
+		s32 most = READ_ONCE(qp->req.credit) +
+			   ARX_SHARE_WQES * ARX_WQE_BYTES;
+
+		/* No part of a packet is sent. */
+		if (most < (s32)qp->mtu)
+			most = 0;
+		share.bytes = min3(bytes, ARX_POLL_BYTES, (u32)most);
+	}
 	return share;
 }
 
@@ -760,14 +767,14 @@ static void arx_requester_charge(struct arx_req *req,
 				 const struct arx_share *before,
 				 const struct arx_share *share)
 {
-	u32 bytes = before->bytes - share->bytes;
-	u32 free = (before->wqes - share->wqes) * ARX_WQE_BYTES;
-	u32 credit = req->credit;
+	s32 bytes = before->bytes - share->bytes;
+	s32 free = (before->wqes - share->wqes) * ARX_WQE_BYTES;
+	s32 credit = req->credit;
 
 	if (share->charged)
-		credit = min(credit + bytes, ARX_SHARE_BYTES);
-	else if (bytes > free)
-		credit -= min(credit, bytes - free);
+		credit = min_t(s32, credit + bytes, ARX_SHARE_BYTES);
+	else
+		credit -= max(bytes - free, 0);
 	WRITE_ONCE(req->credit, credit);
 }
 

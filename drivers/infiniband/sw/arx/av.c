@@ -8,7 +8,6 @@
 #include <rdma/ib_cache.h>
 
 #include "compat.h"
-#include "net.h"
 #include "wire.h"
 
 /* Which netdev the source address is on: a VLAN of the device's, perhaps. */

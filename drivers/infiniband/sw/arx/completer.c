@@ -6,9 +6,11 @@
  */
 
 #include "compat.h"
-#include "qp.h"
+#include "completer.h"
+#include "cq.h"
 #include "sendwr.h"
-#include "tx.h"
+#include "sock.h"
+#include "state.h"
 
 /* Microseconds; more only if the receiver asks for more. */
 #define ARX_RNR_DELAY_MAX	20000U
@@ -582,7 +584,7 @@ void arx_completer_arm(struct arx_qp *qp)
 static bool arx_completer_excused(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
-	u32 waits = arx_tx_waits(qp);
+	u32 waits = arx_sock_waits(qp);
 
 	if (comp->rnr_wait || READ_ONCE(qp->req.blocked))
 		return true;
@@ -599,14 +601,21 @@ static bool arx_completer_excused(struct arx_qp *qp)
 	return true;
 }
 
-static void arx_completer_expired(struct timer_list *t)
+/**
+ * arx_completer_expired - nothing was acknowledged for attr.timeout
+ * @qp: whose retransmission timer has fired
+ *
+ * Most often all is acknowledged by now: then nothing else is touched.
+ *
+ * Context: softirq; no QP lock held.
+ * Return: true if the requester should run.
+ */
+bool arx_completer_expired(struct arx_qp *qp)
 {
-	struct arx_qp *qp = timer_container_of(qp, t, comp.retransmit);
 	struct arx_comp *comp = &qp->comp;
 	bool go = false;
 
 	spin_lock(&comp->lock);
-	/* Most often all is acknowledged by now: touch nothing else. */
 	if (comp->una == arx_published(&qp->req.nxt))
 		goto out;
 	/* The timeout may have been turned off since it was armed. */
@@ -624,32 +633,21 @@ static void arx_completer_expired(struct timer_list *t)
 	mod_timer(&comp->retransmit, jiffies + arx_completer_timeout(qp));
 out:
 	spin_unlock(&comp->lock);
-	if (go)
-		arx_requester_run(qp);
+	return go;
 }
 
-static enum hrtimer_restart arx_completer_rnr_over(struct hrtimer *t)
+/**
+ * arx_completer_rnr_over - the time is up that an RNR NAK asked for
+ * @qp: whose requester should run
+ *
+ * Context: softirq; no QP lock held.
+ */
+void arx_completer_rnr_over(struct arx_qp *qp)
 {
-	struct arx_qp *qp = container_of(t, struct arx_qp, comp.rnr);
-
 	spin_lock(&qp->comp.lock);
 	WRITE_ONCE(qp->comp.rnr_wait, false);
 	arx_completer_rewind(qp);
 	spin_unlock(&qp->comp.lock);
-	arx_requester_run(qp);
-	return HRTIMER_NORESTART;
-}
-
-/**
- * arx_completer_init - make the timers
- * @qp: new QP
- */
-void arx_completer_init(struct arx_qp *qp)
-{
-	spin_lock_init(&qp->comp.lock);
-	timer_setup(&qp->comp.retransmit, arx_completer_expired, 0);
-	hrtimer_setup(&qp->comp.rnr, arx_completer_rnr_over, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
 }
 
 /**

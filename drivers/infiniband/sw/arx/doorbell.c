@@ -10,7 +10,8 @@
 #include <rdma/uverbs_std_types.h>
 
 #include "doorbell.h"
-#include "qp.h"
+#include "requester.h"
+#include "schedule.h"
 #include "worker.h"
 
 #define UVERBS_MODULE_NAME arx

@@ -11,10 +11,9 @@
 #include <net/gro.h>
 #include <net/udp_tunnel.h>
 
+#include "gro.h"
 #include "gso.h"
-#include "net.h"
 #include "qp.h"
-#include "rx.h"
 
 /* Where the BTH is, in all packets of a flow. */
 static int arx_gro_ip_len(const struct sk_buff *skb, int bth)

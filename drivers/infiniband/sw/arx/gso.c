@@ -32,7 +32,7 @@
 
 #include "fold.h"
 #include "gso.h"
-#include "tx.h"
+#include "sock.h"
 #include "wire.h"
 
 /*
@@ -455,7 +455,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	}
 	/* From a veth GRO's packets may have an owner, who counted already. */
 	if (!checked)
-		arx_tx_icrc_computed(head, n);
+		arx_sock_icrc_computed(head, n);
 
 	/* What UDP has received asks for nothing, or the stack complains. */
 	if (folded)

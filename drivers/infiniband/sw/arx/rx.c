@@ -10,11 +10,13 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
+#include "completer.h"
 #include "fold.h"
 #include "gso.h"
 #include "mcast.h"
 #include "net.h"
-#include "qp.h"
+#include "requester.h"
+#include "responder.h"
 #include "rx.h"
 
 /**

@@ -99,13 +99,6 @@ static bool arx_completer_retirable(const struct arx_qp *qp,
 	return (s32)(arx_published(&qp->req.sent) - comp->done) > 0;
 }
 
-static bool arx_completer_flushing(const struct arx_qp *qp)
-{
-	enum ib_qp_state state = arx_qp_state(qp);
-
-	return state == IB_QPS_ERR || state == IB_QPS_SQE;
-}
-
 /*
  * Complete the oldest WQEs as long as they are done, those wanted in one go: an
  * acknowledgment is often of many. Returns the first that is not done, or NULL.
@@ -145,7 +138,7 @@ static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
  */
 static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
 {
-	if (arx_completer_flushing(qp) ||
+	if (arx_qp_may(qp, ARX_QP_FLUSH) ||
 	    swqe->status == IB_WC_WR_FLUSH_ERR)
 		arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 	else
@@ -164,7 +157,7 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 			/* If it is done, it was not so a moment ago. */
 			if (swqe->status != IB_WC_SUCCESS)
 				arx_completer_report(qp, swqe);
-		} else if (arx_completer_flushing(qp) && sent) {
+		} else if (arx_qp_may(qp, ARX_QP_FLUSH) && sent) {
 			arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 		} else {
 			break;
@@ -487,14 +480,6 @@ static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 	return arx_psn_diff(run->h.psn, arx_published(&qp->req.nxt)) < 0;
 }
 
-/* May anything be in flight in this state, and what answers it be taken? */
-static bool arx_completer_serves(const struct arx_qp *qp)
-{
-	enum ib_qp_state state = arx_qp_state(qp);
-
-	return state == IB_QPS_RTS || state == IB_QPS_SQD;
-}
-
 /**
  * arx_completer_rx - take an acknowledgment or response data
  * @qp: RC QP
@@ -512,7 +497,7 @@ bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
 
 	spin_lock(&comp->lock);
 	rewinds = comp->rewinds;
-	if (arx_completer_serves(qp) && arx_completer_in_window(qp, run)) {
+	if (arx_qp_may(qp, ARX_QP_ACKED) && arx_completer_in_window(qp, run)) {
 		if (run->h.op == ARX_OP_ACK)
 			arx_completer_ack(qp, run);
 		else
@@ -540,7 +525,7 @@ static bool arx_completer_unwatched(const struct arx_qp *qp)
 
 	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt) &&
 	       !timer_pending(&comp->retransmit) &&
-	       arx_completer_serves(qp) && qp->attr.timeout;
+	       arx_qp_may(qp, ARX_QP_ACKED) && qp->attr.timeout;
 }
 
 /**
@@ -619,7 +604,7 @@ bool arx_completer_expired(struct arx_qp *qp)
 	if (comp->una == arx_published(&qp->req.nxt))
 		goto out;
 	/* The timeout may have been turned off since it was armed. */
-	if (!arx_completer_serves(qp) || !qp->attr.timeout)
+	if (!arx_qp_may(qp, ARX_QP_ACKED) || !qp->attr.timeout)
 		goto out;
 
 	if (comp->una == comp->timer_una && !arx_completer_excused(qp)) {

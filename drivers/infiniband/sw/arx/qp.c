@@ -700,18 +700,6 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	return 0;
 }
 
-static bool arx_qp_takes_sends(const struct arx_qp *qp)
-{
-	switch (arx_qp_state(qp)) {
-	case IB_QPS_RESET:
-	case IB_QPS_INIT:
-	case IB_QPS_RTR:
-		return false;
-	default:
-		return true;
-	}
-}
-
 /* A slot is free once its WQE has completed, as it is for an application. */
 static bool arx_qp_sends_full(const struct arx_qp *qp)
 {
@@ -745,7 +733,8 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	}
 	spin_lock_irqsave(&qp->post_lock, flags);
 	for (; wr; wr = wr->next) {
-		err = arx_qp_takes_sends(qp) ? 0 : -EINVAL;
+		if (!arx_qp_may(qp, ARX_QP_SEND | ARX_QP_FLUSH))
+			err = -EINVAL;
 		if (!err && arx_qp_sends_full(qp))
 			err = -ENOMEM;
 		if (!err)
@@ -791,7 +780,7 @@ int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	}
 	err = arx_recvq_post(&qp->rq, wr, bad);
 	smp_mb();	/* the WQE before the state; pairs with the flush */
-	if (arx_qp_state(qp) == IB_QPS_ERR)
+	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_qp_schedule(qp);
 	return err;
 }

@@ -79,13 +79,6 @@ struct arx_share {
 	bool charged;
 };
 
-static bool arx_requester_flushing(const struct arx_qp *qp)
-{
-	enum ib_qp_state state = arx_qp_state(qp);
-
-	return state == IB_QPS_ERR || state == IB_QPS_SQE;
-}
-
 /* WQE @req.sent is over for the requester: what follows is the completer's. */
 static void arx_requester_next(struct arx_qp *qp)
 {
@@ -577,7 +570,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp,
 	struct arx_swqe *swqe = arx_qp_swqe(qp, qp->req.sent);
 	struct arx_req *req = &qp->req;
 
-	if (arx_requester_flushing(qp) || req->flushes) {
+	if (arx_qp_may(qp, ARX_QP_FLUSH) || req->flushes) {
 		swqe->status = IB_WC_WR_FLUSH_ERR;
 		arx_requester_next(qp);
 		req->flushes = req->flushes && req->sent != req->flush_end;
@@ -626,7 +619,7 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 			return ARX_TURN_SPENT;
 		share->wqes--;
 		if (qp->service == ARX_SERVICE_RC &&
-		    !arx_requester_flushing(qp) && arx_requester_must_seek(qp))
+		    !arx_qp_may(qp, ARX_QP_FLUSH) && arx_requester_must_seek(qp))
 			arx_requester_seek(qp);
 		if (arx_requester_drained(qp))
 			return ARX_TURN_WAIT;
@@ -649,7 +642,7 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 	struct arx_tx_batch *batch = &qp->req.batch;
 
 	batch->dropped = false;
-	if (arx_requester_flushing(qp))
+	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		return turn == ARX_TURN_BLOCKED ? ARX_TURN_SPENT : turn;
 	if (qp->service == ARX_SERVICE_RC)
 		arx_requester_go_to(qp, batch->lost);
@@ -682,7 +675,7 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 	enum arx_turn turn = ARX_TURN_IDLE;
 
 	/* A turn does not see states without sending but from its beginning. */
-	if (arx_qp_may_send(qp))
+	if (arx_qp_may(qp, ARX_QP_SEND | ARX_QP_FLUSH))
 		turn = arx_requester_steps(qp, share);
 	if (arx_requester_flush(qp, &share->bytes))
 		turn = ARX_TURN_SPENT;
@@ -745,7 +738,7 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
 	WRITE_ONCE(req->dropped, turn == ARX_TURN_DROPPED);
 
-	if (arx_requester_flushing(qp))
+	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		arx_completer_retire(qp);
 	return turn == ARX_TURN_SPENT;
 }

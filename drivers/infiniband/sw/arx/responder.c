@@ -621,23 +621,14 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	return 0;
 }
 
-/* A QP that is ready to receive; tells once that its peer has shown up. */
-static bool arx_responder_ready(struct arx_qp *qp)
+/* Report once that the peer has shown up, if the QP is not in RTS yet. */
+static void arx_responder_establish(struct arx_qp *qp)
 {
-	switch (arx_qp_state(qp)) {
-	case IB_QPS_RTR:
-		if (!qp->resp.established && qp->service != ARX_SERVICE_UD) {
-			qp->resp.established = true;
-			arx_qp_event(qp, IB_EVENT_COMM_EST);
-		}
-		return true;
-	case IB_QPS_RTS:
-	case IB_QPS_SQD:
-	case IB_QPS_SQE:
-		return true;
-	default:
-		return false;
-	}
+	if (qp->resp.established || arx_qp_state(qp) != IB_QPS_RTR ||
+	    qp->service == ARX_SERVICE_UD)
+		return;
+	qp->resp.established = true;
+	arx_qp_event(qp, IB_EVENT_COMM_EST);
 }
 
 /*
@@ -669,8 +660,9 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 	int err = 0;
 
 	spin_lock(&qp->resp.lock);
-	if (!arx_responder_ready(qp))
+	if (!arx_qp_may(qp, ARX_QP_RECEIVE))
 		goto out;
+	arx_responder_establish(qp);
 	switch (qp->service) {
 	case ARX_SERVICE_RC:
 		err = arx_responder_rc(qp, run);
@@ -749,7 +741,7 @@ bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 
 	arx_section_enter();
 	spin_lock(&qp->resp.lock);
-	if (arx_qp_state(qp) == IB_QPS_ERR)
+	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_responder_error(qp, bytes);
 	else if (qp->service == ARX_SERVICE_RC)
 		more = arx_rdatomic_reply(qp, bytes);

@@ -140,7 +140,7 @@ struct arx_qp *arx_send_reader(const struct arx_qp *qp)
 {
 	struct arx_qp *peer = arx_send_other(qp);
 
-	return peer && arx_qp_may_send(peer) ? peer : NULL;
+	return peer && arx_qp_may(peer, ARX_QP_SEND | ARX_QP_FLUSH) ? peer : NULL;
 }
 
 /**

@@ -11,6 +11,17 @@
 /* All QPs but QP1 of all devices, by QPN. */
 struct arx_ids arx_qps;
 
+/* What each state allows: 10.3.1 */
+const u8 arx_qp_states[] = {
+	[IB_QPS_RESET]	= 0,
+	[IB_QPS_INIT]	= 0,
+	[IB_QPS_RTR]	= ARX_QP_RECEIVE,
+	[IB_QPS_RTS]	= ARX_QP_RECEIVE | ARX_QP_SEND | ARX_QP_ACKED,
+	[IB_QPS_SQD]	= ARX_QP_RECEIVE | ARX_QP_SEND | ARX_QP_ACKED,
+	[IB_QPS_SQE]	= ARX_QP_RECEIVE | ARX_QP_FLUSH,
+	[IB_QPS_ERR]	= ARX_QP_FLUSH | ARX_QP_FLUSH_RECV,
+};
+
 /**
  * arx_qp_event - tell the consumer of an affiliated asynchronous event
  * @qp: any QP
@@ -87,21 +98,4 @@ void arx_qp_set_state(struct arx_qp *qp, enum ib_qp_state state)
 	spin_lock(&qp->state_lock);
 	WRITE_ONCE(qp->state, state);
 	spin_unlock(&qp->state_lock);
-}
-
-/**
- * arx_qp_may_send - true if a QP's state lets it send, or flush
- * @qp: any QP
- */
-bool arx_qp_may_send(const struct arx_qp *qp)
-{
-	switch (arx_qp_state(qp)) {
-	case IB_QPS_RTS:
-	case IB_QPS_SQD:
-	case IB_QPS_SQE:
-	case IB_QPS_ERR:
-		return true;
-	default:
-		return false;
-	}
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The commands of uverbs with arx's part behind them. In tree, rdma-core
+ * The commands of uverbs with arx's part behind them. In its tree, rdma-core
  * generates the _STRUCT_ macros (the driver's fields without a tag) from the
- * kernel's header; libarx only uses .drv_payload, so they are empty here and
- * the header need not be known to rdma-core's build.
+ * kernel's header. libarx only uses .drv_payload. The macros are therefore
+ * empty here, and rdma-core's build need not know the header.
  */
 #ifndef ARX_KERN_ABI_H
 #define ARX_KERN_ABI_H

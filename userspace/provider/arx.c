@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The provider's face to libibverbs: which devices, and how to open one. */
+/* The provider's interface to libibverbs: matching and opening devices. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -124,7 +124,7 @@ static void arx_uninit_device(struct verbs_device *vdev)
 	free(vdev);
 }
 
-/* By driver id only: whoever adds a link names it as he likes. */
+/* By driver id only, because a link may have any name. */
 static const struct verbs_match_ent arx_match_table[] = {
 	VERBS_DRIVER_ID(ARX_DRIVER_ID),
 	{}

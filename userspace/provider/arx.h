@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * libarx: the rdma-core provider of arx.ko. The contract with the kernel is
- * rdma/arx-abi.h; the part that must not be got wrong is the order of memory
- * accesses on the mapped rings:
+ * rdma/arx-abi.h. Documentation/abi.rst has the order of memory accesses on the
+ * mapped rings; comments A to F name the pairs of that table.
  *
- *	libarx						arx.ko
- *
- * A	write WQE, store-release prod			load-acquire prod, copy WQE
- * B	load-acquire CQ prod, read CQE			write CQE, store-release prod
- * C	load-acquire RQ cons, overwrite slot		copy WQE, store-release cons
- * D	store-release CQ cons				load-acquire cons, write CQE
- * E	store prod, full barrier, load flags		store flags, full barrier, load prod
- * F	store arm, full barrier, load CQ prod		store CQ prod, full barrier, load arm
- *
- * When the device goes away, the rings stay mapped as they were left, with
- * ARX_RING_GONE in their flags: polls and posts then fail with EIO. libarx would
- * bear zeros in their place, too: nothing here may then crash, spin or report a
- * completion. Indices that
- * libarx itself advances are kept in its own memory, every distance is
- * compared with the ring's size, and a CQE counts only if its QPN, read last,
- * is not zero.
+ * When the device is removed, the rings stay mapped and unchanged, with
+ * ARX_RING_GONE in their flags: polls and posts then fail with EIO. libarx also
+ * survives zeros in their place: it must not crash, spin or report a completion
+ * then. So libarx keeps the indices that it advances in private memory,
+ * compares every distance with the ring's size, and accepts a CQE only if its
+ * QPN, read last, is not zero.
  */
 #ifndef ARX_H
 #define ARX_H
@@ -40,7 +30,7 @@ struct arx_cq;
 struct arx_qp;
 
 /**
- * struct arx_lock - a spinlock that can be left out
+ * struct arx_lock - a spinlock that can be disabled
  * @spin: the lock
  * @needed: false in a thread domain: the application serialises
  */
@@ -76,7 +66,7 @@ static inline void arx_unlock(struct arx_lock *lock)
  * struct arx_ring - a mapped ring
  * @hdr: shared head, NULL if there is no ring
  * @entries: first entry
- * @count: entries, a power of two; 0 if there is no ring: always full
+ * @count: entries, a power of two; 0 if there is no ring, which then is full
  * @mask: @count - 1
  * @stride: bytes from entry to entry
  * @size: bytes mapped
@@ -123,7 +113,7 @@ static inline void arx_full_barrier(void)
  * @vctx: the core's part
  * @doorbell: file descriptor that takes ARX_IOCTL_KICK
  * @qp_mutex: creation and destruction of QPs: writers of arx_cq.qps
- * @resize_mutex: the steps of a resize follow each other
+ * @resize_mutex: serialises the steps of a resize
  */
 struct arx_context {
 	struct verbs_context vctx;
@@ -133,10 +123,10 @@ struct arx_context {
 };
 
 /**
- * struct arx_td - thread domain: a promise that one thread at a time uses
- *	what is made in it
+ * struct arx_td - thread domain: the application uses its objects in one thread
+ *	at a time
  * @ibtd: the core's part
- * @refs: parent domains that name it
+ * @refs: parent domains that use it
  */
 struct arx_td {
 	struct ibv_td ibtd;
@@ -160,7 +150,7 @@ struct arx_pd {
 /**
  * struct arx_ah - address handle
  * @ibah: the core's part
- * @id: its name in a WQE
+ * @id: its number in a WQE
  */
 struct arx_ah {
 	struct ibv_ah ibah;
@@ -168,9 +158,9 @@ struct arx_ah {
 };
 
 /**
- * struct arx_qp_slot - one place of a QP table
+ * struct arx_qp_slot - a slot of a QP table
  * @qpn: key; 0 is free, ARX_QPN_GONE was removed
- * @qp: valid for a reader that saw its key
+ * @qp: valid for a reader that has read its key
  */
 struct arx_qp_slot {
 	uint32_t qpn;
@@ -181,10 +171,10 @@ struct arx_qp_slot {
  * struct arx_qp_table - QPs that send through a CQ, by QPN: open addressing
  * @mask: slots - 1
  * @live: QPs in the table
- * @used: slots that are not free: @live and removed ones
- * @older: a table that this one replaced. A poller may be reading it, so it is
- *	freed under the CQ's lock, when a QP is removed; of a CQ without lock, with
- *	the CQ.
+ * @used: slots that are not free: @live and removed QPs
+ * @older: the table that this one replaced. A poller may be reading it, so it
+ *	is freed under the CQ's lock, when a QP is removed; with a CQ without a
+ *	lock, together with the CQ.
  * @slot: at most half of them used
  */
 struct arx_qp_table {
@@ -195,41 +185,41 @@ struct arx_qp_table {
 	struct arx_qp_slot slot[];
 };
 
-/* QPs that a CQ remembers, each in a place of its own */
-#define ARX_OWED	64
+/* places of a CQ for QPs with a deferred doorbell */
+#define ARX_DEFERRED	64
 
 /**
- * struct arx_owed - QPs that have posted sends without a kick
- * @places: which of @qpn are in use: a bit each, set after its number, so that
- *	none is forgotten
- * @last: of the places, the one that was kicked for last; threads that kick at
- *	the same time may overwrite each other's, which changes but the order
+ * struct arx_deferred - QPs that have posted sends without a kick
+ * @places: which of @qpn are in use, a bit each. A bit is set after its number,
+ *	so that no number is forgotten.
+ * @last: the place that was kicked for last. Threads that kick at the same time
+ *	may overwrite each other's value, which only changes the order.
  * @qpn: their numbers, or 0
  */
-struct arx_owed {
+struct arx_deferred {
 	_Atomic(uint64_t) places;
 	_Atomic(unsigned int) last;
-	_Atomic(uint32_t) qpn[ARX_OWED];
+	_Atomic(uint32_t) qpn[ARX_DEFERRED];
 };
 
 /**
  * struct arx_cq - completion queue
  * @vcq: the core's part
  * @ring: CQEs
- * @lock: of all below and of polling
+ * @lock: protects polling and all fields below
  * @cons: index of the next CQE to take; the ring's cons is its copy
  * @doorbell: arx_context.doorbell
- * @qps: whose send queues are retired by CQEs found here; written under
+ * @qps: QPs whose send queues are retired by CQEs of this CQ; written under
  *	arx_context.qp_mutex
- * @cur: extended polling: copy of the CQE the application looks at
- * @wallclock: extended polling: CLOCK_REALTIME - CLOCK_MONOTONIC in ns, taken
+ * @cur: extended polling: copy of the CQE that the application reads
+ * @wallclock: extended polling: CLOCK_REALTIME - CLOCK_MONOTONIC in ns, read
  *	once a batch; 0: not yet
- * @place: in @owed for the next QP; written under arx_context.qp_mutex
- * @owed: written by those who post; behind what those who poll write
- * @arm_lock: of asking for events, which an application may do while it polls;
- *	taken inside @lock when the ring changes
- * @any: requests for an event at any completion that may not have had one, as
- *	far as events were read: 0, 1, or 2 for more
+ * @place: in @deferred for the next QP; written under arx_context.qp_mutex
+ * @deferred: written by threads that post; apart from fields that pollers write
+ * @arm_lock: protects arming, which an application may do while it polls; taken
+ *	inside @lock when the ring changes
+ * @any: requests for an event at any completion that may not have had one,
+ *	judged by the events read: 0, 1, or 2 for more
  */
 struct arx_cq {
 	struct verbs_cq vcq;
@@ -241,7 +231,7 @@ struct arx_cq {
 	struct arx_cqe cur;
 	uint64_t wallclock;
 	uint32_t place;
-	struct arx_owed owed;
+	struct arx_deferred deferred;
 	struct arx_lock arm_lock;
 	uint8_t any;
 };
@@ -249,10 +239,10 @@ struct arx_cq {
 /**
  * struct arx_rq - receive queue of a QP or SRQ
  * @ring: struct arx_recv_wqe entries
- * @max_sge: SGEs a WQE has room for
- * @lock: of the rest
+ * @max_sge: SGEs of a WQE
+ * @lock: protects the fields below
  * @head: index of the next WQE to write; the ring's prod is its copy
- * @cons: the ring's cons when last looked at
+ * @cons: the ring's cons when last read
  */
 struct arx_rq {
 	struct arx_ring ring;
@@ -277,18 +267,19 @@ struct arx_srq {
 /**
  * struct arx_sq - send queue of a QP
  * @ring: struct arx_send_wqe entries
- * @max_sge: SGEs a WQE has room for
- * @max_inline: bytes of inline data a WQE has room for
+ * @max_sge: SGEs of a WQE
+ * @max_inline: bytes of inline data of a WQE
  * @ops: bit n is set if opcode n can be posted on this type of QP
  * @signal: send flags added to every WQE
- * @lock: of the rest; held from wr_start to wr_complete or wr_abort
+ * @lock: protects the fields below; held from wr_start to wr_complete or
+ *	wr_abort
  * @head: index of the next WQE to write; the ring's prod is its copy
- * @seen_tail: @tail when last looked at
+ * @seen_tail: @tail when last read
  * @wr_head: ibv_wr_*: @head, counting WQEs not published yet
  * @wr_err: ibv_wr_*: first error since wr_start
  * @wqe: ibv_wr_*: the WQE being built; @scratch after an error
- * @scratch: a WQE of no consequence, so that setters need not look at @wr_err
- * @tail: oldest WQE not retired; written by whoever polls the send CQ
+ * @scratch: a WQE that is never sent, so that setters need not check @wr_err
+ * @tail: oldest WQE not retired; written by pollers of the send CQ
  */
 struct arx_sq {
 	struct arx_ring ring;
@@ -310,8 +301,8 @@ struct arx_sq {
  * struct arx_qp - queue pair
  * @vqp: the core's part
  * @doorbell: arx_context.doorbell
- * @place: in arx_cq.owed of its send CQ
- * @recv_place: in arx_cq.owed of its receive CQ, if that is another one
+ * @place: in arx_cq.deferred of its send CQ
+ * @recv_place: in arx_cq.deferred of its receive CQ, if that is another one
  * @sq: send queue
  * @rq: receive queue; without a ring if the QP uses an SRQ
  */
@@ -382,8 +373,9 @@ int arx_dealloc_pd(struct ibv_pd *ibpd);
 struct ibv_td *arx_alloc_td(struct ibv_context *ibctx,
 			    struct ibv_td_init_attr *attr);
 int arx_dealloc_td(struct ibv_td *ibtd);
-struct ibv_pd *arx_alloc_parent_domain(struct ibv_context *ibctx,
-				       struct ibv_parent_domain_init_attr *attr);
+struct ibv_pd *
+arx_alloc_parent_domain(struct ibv_context *ibctx,
+			struct ibv_parent_domain_init_attr *attr);
 struct ibv_mr *arx_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
 			  uint64_t iova, int access);
 struct ibv_mr *arx_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset,
@@ -418,7 +410,7 @@ int arx_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask);
 int arx_destroy_qp(struct ibv_qp *ibqp);
 
-/* post.c: work requests; the kernel is entered for a kick only */
+/* post.c: work requests; the only system call is the kick */
 uint32_t arx_send_ops(enum ibv_qp_type type);
 int arx_kick(int doorbell, uint32_t qpn);
 int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
@@ -431,7 +423,7 @@ int arx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad);
 int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops);
 
-/* poll.c: completions; a system call only for a kick that is owed */
+/* poll.c: completions; the only system call is a deferred kick */
 int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc);
 int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void arx_cq_event(struct ibv_cq *ibcq);

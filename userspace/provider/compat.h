@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What differs between generations of rdma-core. The private ABI is 34 up to
- * rdma-core 56, and the release that changed it last from then on.
+ * Differences between releases of rdma-core. The private ABI is 34 up to
+ * rdma-core 56, and from then on the number of the release that changed it
+ * last.
  */
 #ifndef ARX_COMPAT_H
 #define ARX_COMPAT_H

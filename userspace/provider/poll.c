@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Completions. Nothing here enters the kernel, but to kick for sends that were
- * posted without when the application has run out of completions.
+ * Completions. Polling makes no system call, except to kick for sends that were
+ * posted without a kick, when the application has run out of completions.
  *
- * A CQE of a send retires the WQEs up to it. Its slot in the CQ is given back
- * before the slots in the SQ are: otherwise another thread's next request
- * could complete into a CQ that still looks full.
+ * A CQE of a send retires the WQEs up to it. Its slot in the CQ is freed before
+ * the slots in the SQ are: otherwise another thread's next request could
+ * complete into a CQ that still looks full.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static inline struct arx_qp *arx_find_qp(const struct arx_cq *cq, uint32_t qpn)
 	if (unlikely(!table))
 		return NULL;
 
-	/* QPNs are random: they need no hash. Half of the slots are free. */
+	/* QPNs are random and need no hash. Half of the slots are free. */
 	for (i = qpn;; i++) {
 		key = arx_load_acquire(&table->slot[i & table->mask].qpn);
 		if (likely(key == qpn))
@@ -65,7 +65,7 @@ static void arx_table_put(struct arx_qp_table *table, struct arx_qp *qp)
 	arx_store_release(&slot->qpn, qp->vqp.qp.qp_num);
 }
 
-/* A table with room for one more, without the slots of removed QPs. */
+/* Make a table with room for one more QP, without the slots of removed QPs. */
 static struct arx_qp_table *arx_table_renew(struct arx_qp_table *old)
 {
 	uint32_t live = old ? old->live : 0;
@@ -98,8 +98,8 @@ static void arx_table_free_older(struct arx_qp_table *table)
 }
 
 /**
- * arx_cq_add_qp - let CQEs found in a CQ retire WQEs of a QP, and the CQ
- * remember kicks that the QP owes
+ * arx_cq_add_qp - add a QP whose WQEs the CQEs of this CQ retire, and whose
+ *	deferred kicks the CQ remembers
  * @cq: the QP's send CQ
  * @qp: the QP
  *
@@ -125,15 +125,15 @@ int arx_cq_add_qp(struct arx_cq *cq, struct arx_qp *qp)
 }
 
 /**
- * arx_cq_place - a place in arx_cq.owed for one more QP
+ * arx_cq_place - assign a place in arx_cq.deferred to a QP
  * @cq: its send or receive CQ
  *
  * Context: under arx_context.qp_mutex.
- * Return: the place; QPs share it when there are many.
+ * Return: the place; QPs share places when there are many.
  */
 uint32_t arx_cq_place(struct arx_cq *cq)
 {
-	return cq->place++ % ARX_OWED;
+	return cq->place++ % ARX_DEFERRED;
 }
 
 /**
@@ -160,7 +160,7 @@ void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp)
 	arx_store_release(&table->slot[i & table->mask].qpn, ARX_QPN_GONE);
 	table->slot[i & table->mask].qp = NULL;
 
-	/* At the end of a chain nothing is behind the slot: free it at once. */
+	/* The last slot of a chain can be freed at once. */
 	if (table->slot[(i + 1) & table->mask].qpn)
 		return;
 	for (; table->slot[i & table->mask].qpn == ARX_QPN_GONE; i--) {
@@ -195,8 +195,8 @@ static inline uint32_t arx_cq_pending(const struct arx_cq *cq)
 }
 
 /*
- * Nothing is there to be taken: will it ever be? A device that was removed
- * leaves its rings behind.
+ * True if no CQE is queued and none will come: a removed device leaves its
+ * rings behind.
  */
 static inline bool arx_cq_gone(const struct arx_cq *cq)
 {
@@ -204,8 +204,8 @@ static inline bool arx_cq_gone(const struct arx_cq *cq)
 }
 
 /*
- * Was the CQE there to the end of the copy that the caller took? A ring that
- * has turned to zeros stays so: it is enough to look once more.
+ * True if the CQE existed to the end of the caller's copy. A ring that has
+ * turned to zeros stays so: one more check is enough.
  */
 static inline bool arx_cqe_real(const struct arx_cqe *cqe)
 {
@@ -224,7 +224,7 @@ static inline void arx_retire(struct arx_qp *qp, uint32_t sq_index)
 	arx_store_release(&qp->sq.tail, sq_index);
 }
 
-/* True if nothing has come. The lock keeps the ring from being replaced. */
+/* True if no CQE has come. The lock keeps the ring from being replaced. */
 static bool arx_cq_empty(struct arx_cq *cq)
 {
 	bool empty;
@@ -235,15 +235,16 @@ static bool arx_cq_empty(struct arx_cq *cq)
 	return empty;
 }
 
-/* The place to be kicked for next, after the one before: none is left out. */
-static unsigned int arx_owed_next(struct arx_owed *owed, uint64_t places)
+/* The place to kick for next: the one after the last, so that none starves. */
+static unsigned int arx_deferred_next(struct arx_deferred *deferred,
+				      uint64_t places)
 {
-	unsigned int last = atomic_load_explicit(&owed->last,
+	unsigned int last = atomic_load_explicit(&deferred->last,
 						 memory_order_relaxed);
 	uint64_t after = places & (UINT64_MAX << 1 << last);
 	unsigned int next = __builtin_ctzll(after ? after : places);
 
-	atomic_store_explicit(&owed->last, next, memory_order_relaxed);
+	atomic_store_explicit(&deferred->last, next, memory_order_relaxed);
 	return next;
 }
 
@@ -251,24 +252,25 @@ static bool arx_cq_kick_place(struct arx_cq *cq, unsigned int place)
 {
 	uint32_t qpn;
 
-	atomic_fetch_and(&cq->owed.places, ~(UINT64_C(1) << place));
-	qpn = atomic_exchange(&cq->owed.qpn[place], 0);
+	atomic_fetch_and(&cq->deferred.places, ~(UINT64_C(1) << place));
+	qpn = atomic_exchange(&cq->deferred.qpn[place], 0);
 	return qpn && !arx_kick(cq->doorbell, qpn);
 }
 
 /*
- * Kick for what was posted without: @all of it, or until there are completions.
- * The kernel looks at the other rings, by another CPU perhaps, while those are
- * polled. Return: may there be some now?
+ * Kick for sends that were posted without a kick: for all of them (@all), or
+ * until there are completions. The kernel polls the other rings, perhaps on
+ * another CPU, while the application polls those completions. Return: true if
+ * the CQ may have completions now.
  */
-static bool arx_cq_kick_owed(struct arx_cq *cq, bool all)
+static bool arx_cq_kick_deferred(struct arx_cq *cq, bool all)
 {
-	uint64_t places = atomic_load_explicit(&cq->owed.places,
+	uint64_t places = atomic_load_explicit(&cq->deferred.places,
 					       memory_order_relaxed);
 	bool kicked = false;
 
 	while (places && (all || arx_cq_empty(cq))) {
-		unsigned int place = arx_owed_next(&cq->owed, places);
+		unsigned int place = arx_deferred_next(&cq->deferred, places);
 
 		places &= ~(UINT64_C(1) << place);
 		kicked |= arx_cq_kick_place(cq, place);
@@ -276,18 +278,18 @@ static bool arx_cq_kick_owed(struct arx_cq *cq, bool all)
 	return kicked || places;
 }
 
-/* The application has no completions left (or, @all: will not ask for them). */
-static inline bool arx_cq_settle(struct arx_cq *cq, bool all)
+/* Called when the CQ is empty or, with @all, armed. */
+static inline bool arx_cq_flush_doorbells(struct arx_cq *cq, bool all)
 {
-	return unlikely(atomic_load_explicit(&cq->owed.places,
+	return unlikely(atomic_load_explicit(&cq->deferred.places,
 					     memory_order_relaxed)) &&
-	       arx_cq_kick_owed(cq, all);
+	       arx_cq_kick_deferred(cq, all);
 }
 
 /**
- * arx_cq_clean - drop the CQEs of a QP
+ * arx_cq_clean - remove the CQEs of a QP
  * @cq: the CQ
- * @qpn: the QP's number; no more CQEs of it are being written
+ * @qpn: the QP's number; the kernel writes no more CQEs of it
  *
  * CQEs of other QPs move up, towards prod, in their order.
  *
@@ -314,12 +316,12 @@ void arx_cq_clean(struct arx_cq *cq, uint32_t qpn)
 /**
  * arx_req_notify_cq - ask for an event at the next completion
  * @ibcq: the CQ
- * @solicited_only: only at one that is solicited, or an error
+ * @solicited_only: only for a solicited completion or an error
  *
- * A request for any completion is not weakened by a later one for those that
- * are solicited (11.4.2.2): it holds until its event has been read.
+ * A later request for solicited completions does not weaken a request for any
+ * completion (11.4.2.2): that request holds until its event has been read.
  *
- * Context: any thread, also one that is polling.
+ * Context: any thread, also one that polls the CQ.
  * Return: 0.
  */
 int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
@@ -337,7 +339,7 @@ int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	arx_store_release(&cq->ring.hdr->arm, arm);
 	arx_full_barrier();					/* F */
 	arx_unlock(&cq->arm_lock);
-	arx_cq_settle(cq, true);
+	arx_cq_flush_doorbells(cq, true);
 	return 0;
 }
 
@@ -394,7 +396,7 @@ static int arx_take_some(struct arx_cq *cq, int n, struct ibv_wc *wc)
 		if (!cqe->is_send)
 			continue;
 
-		/* Runs of one QP, the common case, are retired once. */
+		/* Consecutive CQEs of one QP, the common case, retire once. */
 		if (wc[i].qp_num != qpn) {
 			if (qp) {
 				arx_cq_consume(cq, cons);
@@ -417,19 +419,19 @@ static int arx_take_some(struct arx_cq *cq, int n, struct ibv_wc *wc)
 }
 
 /**
- * arx_poll_cq - take completions
+ * arx_poll_cq - poll completions
  * @ibcq: the CQ
- * @n: how many at most
+ * @n: maximum
  * @wc: room for @n
  *
- * Return: how many were taken; -EIO if none is left and the device is gone.
+ * Return: number of completions; -EIO if none is left and the device is gone.
  */
 int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 {
 	struct arx_cq *cq = to_arx_cq(ibcq);
 	int taken = arx_take_some(cq, n, wc);
 
-	if (!taken && arx_cq_settle(cq, false))
+	if (!taken && arx_cq_flush_doorbells(cq, false))
 		taken = arx_take_some(cq, n, wc);
 	return taken;
 }
@@ -438,8 +440,8 @@ int arx_poll_cq(struct ibv_cq *ibcq, int n, struct ibv_wc *wc)
 /* Extended polling: ibv_start_poll() and so on */
 
 /*
- * Take the next CQE. The application looks at a copy, so that it can at once
- * post into the slots that this CQE retires.
+ * Take the next CQE. The application reads a copy, so that it can at once post
+ * into the slots that this CQE retires.
  */
 static inline int arx_take(struct arx_cq *cq)
 {
@@ -491,7 +493,7 @@ static int arx_start_poll(struct ibv_cq_ex *ibcqx,
 	struct arx_cq *cq = to_arx_cq_ex(ibcqx);
 	int err = arx_start_locked(cq, attr);
 
-	if (err == ENOENT && arx_cq_settle(cq, false))
+	if (err == ENOENT && arx_cq_flush_doorbells(cq, false))
 		err = arx_start_locked(cq, attr);
 	return err;
 }
@@ -507,7 +509,7 @@ static int arx_start_poll_single(struct ibv_cq_ex *ibcqx,
 	struct arx_cq *cq = to_arx_cq_ex(ibcqx);
 	int err = arx_start(cq, attr);
 
-	if (err == ENOENT && arx_cq_settle(cq, false))
+	if (err == ENOENT && arx_cq_flush_doorbells(cq, false))
 		err = arx_start(cq, attr);
 	return err;
 }
@@ -595,11 +597,11 @@ static uint64_t arx_read_completion_wallclock_ns(struct ibv_cq_ex *ibcqx)
 }
 
 /**
- * arx_set_poll_ops - make a CQ ready for extended polling
+ * arx_set_poll_ops - prepare a CQ for extended polling
  * @cq: the CQ
- * @wc_flags: enum ibv_create_cq_wc_flags: what will be read
+ * @wc_flags: enum ibv_create_cq_wc_flags: fields that will be read
  *
- * Return: 0, or EOPNOTSUPP if a CQE does not have all of that.
+ * Return: 0, or EOPNOTSUPP if a CQE lacks one of the fields.
  */
 int arx_set_poll_ops(struct arx_cq *cq, uint64_t wc_flags)
 {

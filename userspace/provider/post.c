@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Posting of work requests. A WQE is written in place, whole, and then made
- * visible by one store of prod; one kick at most follows, after the lock is
- * dropped, because the kernel may do much work inside it.
+ * visible by one store of prod. At most one kick follows, after the lock is
+ * released, because the kernel may do much work inside the kick.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,8 @@ static_assert(sizeof(struct arx_send_wqe) == ARX_WQE_ALIGN,
 static_assert(sizeof(struct arx_recv_wqe) == sizeof(struct arx_sge),
 	      "SGEs follow the head of a WQE at once");
 static_assert(sizeof(struct arx_sge) == sizeof(struct ibv_sge) &&
-	      offsetof(struct arx_sge, addr) == offsetof(struct ibv_sge, addr) &&
+	      offsetof(struct arx_sge, addr) ==
+		      offsetof(struct ibv_sge, addr) &&
 	      offsetof(struct arx_sge, length) ==
 		      offsetof(struct ibv_sge, length) &&
 	      offsetof(struct arx_sge, lkey) == offsetof(struct ibv_sge, lkey),
@@ -44,7 +45,7 @@ enum {
 };
 
 /**
- * arx_send_ops - which opcodes can be posted
+ * arx_send_ops - opcodes that can be posted
  * @type: of the QP
  *
  * Return: bit n is set for opcode n; 0 if there are no such QPs.
@@ -67,11 +68,11 @@ uint32_t arx_send_ops(enum ibv_qp_type type)
 /* Send */
 
 /**
- * arx_kick - have the kernel look at a QP's rings now
+ * arx_kick - make the kernel process a QP's rings now
  * @doorbell: arx_context.doorbell
  * @qpn: the QP
  *
- * Return: 0, or EIO if the device is gone, or the QP, as the first step of that.
+ * Return: 0, or EIO if the device is gone or the QP, which goes first.
  */
 int arx_kick(int doorbell, uint32_t qpn)
 {
@@ -82,44 +83,45 @@ int arx_kick(int doorbell, uint32_t qpn)
 
 /*
  * Remember at a CQ that a QP was not kicked for. Returns the number of another
- * QP that was remembered in its place, or 0.
+ * QP that it replaces, or 0.
  */
-static uint32_t arx_owe(struct ibv_cq *ibcq, uint32_t place, uint32_t qpn)
+static uint32_t arx_defer(struct ibv_cq *ibcq, uint32_t place, uint32_t qpn)
 {
-	struct arx_owed *owed = &to_arx_cq(ibcq)->owed;
+	struct arx_deferred *deferred = &to_arx_cq(ibcq)->deferred;
 	uint32_t before;
 
-	/* Who takes it from there later kicks later than we have posted. */
-	if (atomic_load_explicit(&owed->qpn[place], memory_order_relaxed) ==
+	/* Whoever takes the number later kicks after this post. */
+	if (atomic_load_explicit(&deferred->qpn[place], memory_order_relaxed) ==
 	    qpn)
 		return 0;
-	before = atomic_exchange(&owed->qpn[place], qpn);
-	atomic_fetch_or(&owed->places, UINT64_C(1) << place);
+	before = atomic_exchange(&deferred->qpn[place], qpn);
+	atomic_fetch_or(&deferred->places, UINT64_C(1) << place);
 	return before == qpn ? 0 : before;
 }
 
 /*
- * The kernel will look before long. An application that runs out of completions
- * first waits for what it has posted, or for the response to it: then
- * arx_cq_settle() kicks, whichever of the QP's CQs it polls. When QPs share a
- * place, the one that was there before is kicked now; not of a receive CQ, for
- * its send CQ remembers it, too.
+ * The kernel will poll the ring soon. An application that runs out of
+ * completions waits for its posted requests or for a response to them: then
+ * arx_cq_flush_doorbells() kicks, whichever of the QP's CQs it polls. If
+ * another QP occupied the place in the send CQ, arx kicks for that QP now. This
+ * is not needed for a place in a receive CQ, because the send CQ remembers the
+ * QP, too.
  */
-static void arx_owe_kick(const struct arx_qp *qp)
+static void arx_defer_doorbell(const struct arx_qp *qp)
 {
 	const struct ibv_qp *ibqp = &qp->vqp.qp;
 	uint32_t before;
 
-	before = arx_owe(ibqp->send_cq, qp->place, ibqp->qp_num);
+	before = arx_defer(ibqp->send_cq, qp->place, ibqp->qp_num);
 	if (before)
 		arx_kick(qp->doorbell, before);
 	if (ibqp->recv_cq != ibqp->send_cq)
-		arx_owe(ibqp->recv_cq, qp->recv_place, ibqp->qp_num);
+		arx_defer(ibqp->recv_cq, qp->recv_place, ibqp->qp_num);
 }
 
 /*
- * Pair E. A kick that was not needed does no harm, so the barrier is only paid
- * for when it may save a system call.
+ * Pair E. A needless kick does no harm, so the barrier is paid only when it may
+ * save a system call.
  */
 static inline int arx_sq_notify(const struct arx_qp *qp)
 {
@@ -128,7 +130,7 @@ static inline int arx_sq_notify(const struct arx_qp *qp)
 	if (arx_load_relaxed(flags) & ARX_RING_NO_KICK) {
 		arx_full_barrier();
 		if (likely(arx_load_relaxed(flags) & ARX_RING_NO_KICK)) {
-			arx_owe_kick(qp);
+			arx_defer_doorbell(qp);
 			return 0;
 		}
 	}
@@ -196,7 +198,7 @@ static inline void arx_set_bind(struct arx_send_wqe *wqe,
 	wqe->bind.access = info->mw_access_flags;
 }
 
-/* Fill what depends on the opcode, which has been checked. */
+/* Fill the part that depends on the opcode, which has been checked. */
 static inline int arx_set_op(struct arx_send_wqe *wqe,
 			     const struct ibv_send_wr *wr, bool ud)
 {
@@ -243,7 +245,7 @@ static inline int arx_set_op(struct arx_send_wqe *wqe,
 	return 0;
 }
 
-/* Write a WQE into the slot at @head, which nobody sees yet. */
+/* Write a WQE into the slot at @head, which is not published yet. */
 static inline int arx_sq_put(struct arx_sq *sq, uint32_t head, bool ud,
 			     const struct ibv_send_wr *wr)
 {
@@ -287,10 +289,10 @@ static inline int arx_sq_put(struct arx_sq *sq, uint32_t head, bool ud,
  * arx_post_send - post a list of send work requests
  * @ibqp: the QP
  * @wr: the list
- * @bad: on error, the first one that was not posted
+ * @bad: on error, the first request that was not posted
  *
- * Return: 0; EINVAL for a work request or state that cannot be; ENOMEM if the
- * queue is full; EIO if the device is gone.
+ * Return: 0; EINVAL for an invalid work request or state; ENOMEM if the queue
+ * is full; EIO if the device is gone.
  */
 int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad)
@@ -336,7 +338,7 @@ int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
  * arx_bind_mw - bind a memory window of type 1
  * @ibqp: the QP
  * @ibmw: the window; gets a new rkey
- * @bind: what to bind it to
+ * @bind: memory and access
  *
  * Return: 0 or errno value, as arx_post_send().
  */
@@ -399,7 +401,7 @@ static void arx_wr_abort(struct ibv_qp_ex *ibqpx)
 	arx_unlock(&to_arx_qp_ex(ibqpx)->sq.lock);
 }
 
-/* The first error counts; what follows is written where nobody looks. */
+/* The first error counts; later calls write to the scratch WQE. */
 static void arx_wr_fail(struct arx_sq *sq, int err)
 {
 	if (!sq->wr_err)
@@ -581,7 +583,7 @@ static void arx_wr_set_inline_data(struct ibv_qp_ex *ibqpx, void *addr,
 	arx_wr_set_inline_data_list(ibqpx, 1, &buf);
 }
 
-/* Opcodes behind the flags of enum ibv_qp_create_send_ops_flags. */
+/* Opcodes of the flags of enum ibv_qp_create_send_ops_flags. */
 static const uint8_t arx_wr_opcode[] = {
 	IBV_WR_RDMA_WRITE,
 	IBV_WR_RDMA_WRITE_WITH_IMM,
@@ -599,11 +601,11 @@ static_assert(IBV_QP_EX_WITH_SEND_WITH_INV ==
 	      1 << (sizeof(arx_wr_opcode) - 1), "one opcode for each flag");
 
 /**
- * arx_set_wr_ops - make a QP ready for ibv_wr_*()
+ * arx_set_wr_ops - prepare a QP for ibv_wr_*()
  * @qp: the QP
- * @send_ops: enum ibv_qp_create_send_ops_flags: what will be posted
+ * @send_ops: enum ibv_qp_create_send_ops_flags: operations that will be posted
  *
- * Return: 0, or EOPNOTSUPP if the QP's type does not do all of that.
+ * Return: 0, or EOPNOTSUPP if the QP's type lacks one of the operations.
  */
 int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 {
@@ -616,7 +618,9 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 	for (i = 0; i < sizeof(arx_wr_opcode); i++)
 		if (send_ops & 1ull << i)
 			ops |= 1u << arx_wr_opcode[i];
-	/* There are no windows, and no regions that can be invalidated here. */
+	/*
+	 * Memory windows and regions that can be invalidated do not exist yet.
+	 */
 	if (ops & ~qp->sq.ops || ops & ARX_OPS_NO_DATA)
 		return EOPNOTSUPP;
 
@@ -711,10 +715,10 @@ static int arx_rq_post(struct arx_rq *rq, struct ibv_recv_wr *wr,
  * arx_post_recv - post a list of receive work requests
  * @ibqp: the QP
  * @wr: the list
- * @bad: on error, the first one that was not posted
+ * @bad: on error, the first request that was not posted
  *
- * Return: 0; EINVAL for a work request or state that cannot be; ENOMEM if the
- * queue is full; EIO if the device is gone.
+ * Return: 0; EINVAL for an invalid work request or state; ENOMEM if the queue
+ * is full; EIO if the device is gone.
  */
 int arx_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad)
@@ -751,10 +755,10 @@ int arx_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
  * arx_post_srq_recv - post a list of receive work requests to an SRQ
  * @ibsrq: the SRQ
  * @wr: the list
- * @bad: on error, the first one that was not posted
+ * @bad: on error, the first request that was not posted
  *
- * Return: 0; EINVAL for a work request that cannot be; ENOMEM if the queue is
- * full; EIO if the device is gone.
+ * Return: 0; EINVAL for an invalid work request; ENOMEM if the queue is full;
+ * EIO if the device is gone.
  */
 int arx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
 		      struct ibv_recv_wr **bad)

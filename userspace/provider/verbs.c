@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Control verbs. Each is a command to the kernel and, for queues, the mapping
- * of the ring that the kernel made.
+ * of the ring that the kernel created.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -68,11 +68,11 @@ static void arx_ring_swap(struct arx_ring *a, struct arx_ring *b)
 /* Device */
 
 /**
- * arx_query_device_ex - what the device can do
+ * arx_query_device_ex - attributes of the device
  * @ibctx: the device
- * @input: extensions asked for, or NULL
+ * @input: requested extensions, or NULL
  * @attr: filled
- * @attr_size: bytes of @attr the application knows
+ * @attr_size: bytes of @attr that the application knows
  *
  * Return: 0 or errno value.
  */
@@ -115,12 +115,12 @@ int arx_query_port(struct ibv_context *ibctx, uint8_t port,
 }
 
 /**
- * arx_query_rt_values - the clock behind completion timestamps
+ * arx_query_rt_values - the clock of completion timestamps
  * @ibctx: the device
- * @values: comp_mask says what is asked for, then what was answered
+ * @values: comp_mask has the requested values, then the returned ones
  *
  * The raw clock is CLOCK_MONOTONIC in ns. As with other providers it is one
- * count, in tv_nsec, to be compared with completion timestamps as it is.
+ * count, in tv_nsec, which applications compare with completion timestamps.
  *
  * Return: 0 or errno value.
  */
@@ -144,7 +144,7 @@ int arx_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values)
 /* Protection domains, thread domains */
 
 /**
- * arx_alloc_pd - make a protection domain
+ * arx_alloc_pd - create a protection domain
  * @ibctx: the device
  *
  * Return: the PD, or NULL with errno set.
@@ -171,7 +171,7 @@ struct ibv_pd *arx_alloc_pd(struct ibv_context *ibctx)
 }
 
 /**
- * arx_dealloc_pd - end a protection domain or parent domain
+ * arx_dealloc_pd - destroy a protection domain or parent domain
  * @ibpd: the PD
  *
  * Return: 0 or errno value.
@@ -201,7 +201,7 @@ int arx_dealloc_pd(struct ibv_pd *ibpd)
 }
 
 /**
- * arx_alloc_td - make a thread domain
+ * arx_alloc_td - create a thread domain
  * @ibctx: the device
  * @attr: comp_mask must be 0
  *
@@ -226,10 +226,10 @@ struct ibv_td *arx_alloc_td(struct ibv_context *ibctx,
 }
 
 /**
- * arx_dealloc_td - end a thread domain
+ * arx_dealloc_td - destroy a thread domain
  * @ibtd: the TD
  *
- * Return: 0, or EBUSY while a parent domain names it.
+ * Return: 0, or EBUSY while a parent domain uses it.
  */
 int arx_dealloc_td(struct ibv_td *ibtd)
 {
@@ -243,13 +243,13 @@ int arx_dealloc_td(struct ibv_td *ibtd)
 }
 
 /**
- * arx_alloc_parent_domain - put a PD and a thread domain together
+ * arx_alloc_parent_domain - combine a PD and a thread domain
  * @ibctx: the device
- * @attr: which ones
+ * @attr: the two
  *
- * Queues made in a parent domain with a thread domain take no locks.
- * Allocators are accepted and have nothing to allocate: every queue lies in
- * the kernel's memory.
+ * Queues that are created in a parent domain with a thread domain take no
+ * locks. Allocators are accepted and not called: every queue is in kernel
+ * memory.
  *
  * Return: the parent domain, or NULL with errno set.
  */
@@ -287,7 +287,7 @@ struct ibv_pd *arx_alloc_parent_domain(struct ibv_context *ibctx,
 	return &pd->ibpd;
 }
 
-/* May several threads use at once what is made in @ibpd? */
+/* True if several threads may use objects of @ibpd at once. */
 static bool arx_pd_shared(struct ibv_pd *ibpd)
 {
 	return !to_arx_pd(ibpd)->td;
@@ -301,7 +301,7 @@ static bool arx_pd_shared(struct ibv_pd *ibpd)
  * @ibpd: protection domain
  * @addr: first byte
  * @length: bytes
- * @iova: address users name the first byte by
+ * @iova: address of the first byte in work requests
  * @access: enum ibv_access_flags
  *
  * Return: the MR, or NULL with errno set.
@@ -333,7 +333,7 @@ struct ibv_mr *arx_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
  * @ibpd: protection domain
  * @offset: of the first byte in the buffer
  * @length: bytes
- * @iova: address users name the first byte by
+ * @iova: address of the first byte in work requests
  * @fd: of the buffer
  * @access: enum ibv_access_flags
  *
@@ -383,7 +383,7 @@ int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
 }
 
 /**
- * arx_dereg_mr - end a memory region
+ * arx_dereg_mr - deregister a memory region
  * @vmr: the MR
  *
  * Return: 0 or errno value.
@@ -401,7 +401,7 @@ int arx_dereg_mr(struct verbs_mr *vmr)
 }
 
 /**
- * arx_alloc_mw - make a memory window
+ * arx_alloc_mw - allocate a memory window
  * @ibpd: protection domain
  * @type: 1 or 2
  *
@@ -429,7 +429,7 @@ struct ibv_mw *arx_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type)
 }
 
 /**
- * arx_dealloc_mw - end a memory window
+ * arx_dealloc_mw - deallocate a memory window
  * @ibmw: the MW
  *
  * Return: 0 or errno value.
@@ -450,9 +450,9 @@ int arx_dealloc_mw(struct ibv_mw *ibmw)
 /* Address handles */
 
 /**
- * arx_create_ah - make an address handle
+ * arx_create_ah - create an address handle
  * @ibpd: protection domain
- * @attr: where to
+ * @attr: destination
  *
  * Return: the AH, or NULL with errno set.
  */
@@ -479,7 +479,7 @@ struct ibv_ah *arx_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 }
 
 /**
- * arx_destroy_ah - end an address handle
+ * arx_destroy_ah - destroy an address handle
  * @ibah: the AH
  *
  * Return: 0 or errno value.
@@ -517,7 +517,7 @@ static struct arx_cq *arx_new_cq(struct ibv_context *ibctx,
 	if (!cq)
 		return NULL;
 
-	/* Every CQE has a timestamp: the kernel need not be asked for it. */
+	/* Every CQE has a timestamp, without a request to the kernel. */
 	cmd_attr.wc_flags = 0;
 	err = arx_cmd_create_cq_ex(ibctx, &cmd_attr, &cq->vcq, &cmd.ibv_cmd,
 				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
@@ -545,11 +545,11 @@ err_free:
 }
 
 /**
- * arx_create_cq - make a completion queue
+ * arx_create_cq - create a completion queue
  * @ibctx: the device
- * @cqe: entries at least
- * @channel: where events go, or NULL
- * @comp_vector: which event vector
+ * @cqe: minimum number of entries
+ * @channel: channel for events, or NULL
+ * @comp_vector: event vector
  *
  * Return: the CQ, or NULL with errno set.
  */
@@ -573,9 +573,9 @@ struct ibv_cq *arx_create_cq(struct ibv_context *ibctx, int cqe,
 }
 
 /**
- * arx_create_cq_ex - make a completion queue for extended polling
+ * arx_create_cq_ex - create a completion queue for extended polling
  * @ibctx: the device
- * @attr: what it shall be like
+ * @attr: requested attributes
  *
  * Return: the CQ, or NULL with errno set.
  */
@@ -621,13 +621,13 @@ struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
 		return NULL;
 	}
 
-	return &cq->vcq.cq_ex;	/* libibverbs does verbs_init_cq() */
+	return &cq->vcq.cq_ex;	/* libibverbs calls verbs_init_cq() */
 }
 
 /**
- * arx_modify_cq - moderate a completion queue's events
+ * arx_modify_cq - moderate the events of a completion queue
  * @ibcq: the CQ
- * @attr: how many completions, or microseconds, they may be held back for
+ * @attr: number of completions, or microseconds, that may delay an event
  *
  * Return: 0 or errno value.
  */
@@ -654,9 +654,10 @@ static int arx_resize_cq_step(struct ibv_cq *ibcq, int cqe,
 }
 
 /*
- * Have the kernel go on in @ring, and take there the CQEs that were not polled.
- * The old ring is in @ring then. Nobody polls or arms meanwhile; what the kernel
- * does takes a moment, however many CQEs there are.
+ * Make the kernel continue in @ring, and move the CQEs there that were not
+ * polled. @ring is then the old ring. The caller keeps other threads from
+ * polling and arming meanwhile. The kernel's part takes constant time, however
+ * many CQEs there are.
  */
 static int arx_cq_switch(struct arx_cq *cq, int cqe, struct arx_ring *ring)
 {
@@ -683,11 +684,11 @@ static int arx_cq_switch(struct arx_cq *cq, int cqe, struct arx_ring *ring)
 }
 
 /**
- * arx_resize_cq - give a completion queue another size
+ * arx_resize_cq - change the size of a completion queue
  * @ibcq: the CQ
- * @cqe: entries at least
+ * @cqe: minimum number of entries
  *
- * Return: 0 or errno value; on failure the CQ is as it was.
+ * Return: 0 or errno value; on failure the CQ is unchanged.
  */
 int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
@@ -709,14 +710,14 @@ int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 		goto out;
 
 	err = ring.count ? arx_cq_switch(cq, cqe, &ring) : EPROTO;
-	arx_ring_unmap(&ring);		/* the old one, or the new on failure */
+	arx_ring_unmap(&ring); /* the old one, or the new one on failure */
 out:
 	pthread_mutex_unlock(&ctx->resize_mutex);
 	return err;
 }
 
 /**
- * arx_destroy_cq - end a completion queue
+ * arx_destroy_cq - destroy a completion queue
  * @ibcq: the CQ
  *
  * Return: 0 or errno value.
@@ -769,9 +770,9 @@ static void arx_rq_cleanup(struct arx_rq *rq)
 }
 
 /**
- * arx_create_srq - make a shared receive queue
+ * arx_create_srq - create a shared receive queue
  * @ibpd: protection domain
- * @attr: sizes asked for, then granted
+ * @attr: requested sizes, then granted ones
  *
  * Return: the SRQ, or NULL with errno set.
  */
@@ -809,8 +810,9 @@ err_free:
 }
 
 /*
- * Have the kernel go on in @ring, which receives what is posted. The old ring is
- * in @ring then. The kernel may take some that are copied: it knows which.
+ * Make the kernel continue in @ring, to which the posted WQEs are copied. @ring
+ * is then the old ring. The kernel may take WQEs during the copy; its own index
+ * says which.
  */
 static int arx_srq_switch(struct arx_srq *srq, struct ibv_srq_attr *attr,
 			  int mask, struct uarx_modify_srq *cmd,
@@ -868,7 +870,7 @@ static int arx_srq_resize(struct arx_srq *srq, struct ibv_srq_attr *attr,
 
 	err = ring.count ? arx_srq_switch(srq, attr, mask, &cmd, &ring) :
 			   EPROTO;
-	arx_ring_unmap(&ring);		/* the old one, or the new on failure */
+	arx_ring_unmap(&ring); /* the old one, or the new one on failure */
 	return err;
 }
 
@@ -878,7 +880,7 @@ static int arx_srq_resize(struct arx_srq *srq, struct ibv_srq_attr *attr,
  * @attr: new values
  * @mask: enum ibv_srq_attr_mask: what to change
  *
- * Return: 0 or errno value; on failure the SRQ is as it was.
+ * Return: 0 or errno value; on failure the SRQ is unchanged.
  */
 int arx_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
@@ -923,7 +925,7 @@ int arx_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srqn)
 }
 
 /**
- * arx_destroy_srq - end a shared receive queue
+ * arx_destroy_srq - destroy a shared receive queue
  * @ibsrq: the SRQ
  *
  * Return: 0 or errno value.
@@ -986,7 +988,7 @@ static void arx_sq_cleanup(struct arx_sq *sq)
 	arx_lock_destroy(&sq->lock);
 }
 
-/* The QP's CQEs that nobody has polled go with it. */
+/* Remove the QP's CQEs that were not polled. */
 static void arx_qp_forget(struct arx_qp *qp, bool gone)
 {
 	struct arx_cq *scq = to_arx_cq(qp->vqp.qp.send_cq);
@@ -1025,9 +1027,9 @@ static int arx_check_qp_attr(const struct ibv_qp_init_attr_ex *attr)
 }
 
 /**
- * arx_create_qp_ex - make a queue pair
+ * arx_create_qp_ex - create a queue pair
  * @ibctx: the device
- * @attr: what it shall be like; sizes asked for, then granted
+ * @attr: requested attributes; sizes are then the granted ones
  *
  * Return: the QP, or NULL with errno set.
  */
@@ -1053,7 +1055,7 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 	qp = memset(mem, 0, sizeof(*qp));
 	shared = arx_pd_shared(attr->pd);
 
-	/* The rest of what the mask may name is empty or libarx's affair. */
+	/* The kernel needs no other part of the mask. */
 	cmd_attr.comp_mask = IBV_QP_INIT_ATTR_PD;
 	err = ibv_cmd_create_qp_ex(ibctx, &qp->vqp, &cmd_attr, &cmd.ibv_cmd,
 				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
@@ -1103,9 +1105,9 @@ err:
 }
 
 /**
- * arx_create_qp - make a queue pair
+ * arx_create_qp - create a queue pair
  * @ibpd: protection domain
- * @attr: what it shall be like; sizes asked for, then granted
+ * @attr: requested attributes; sizes are then the granted ones
  *
  * Return: the QP, or NULL with errno set.
  */
@@ -1135,7 +1137,7 @@ struct ibv_qp *arx_create_qp(struct ibv_pd *ibpd,
  * arx_query_qp - attributes of a queue pair
  * @ibqp: the QP
  * @attr: filled
- * @mask: enum ibv_qp_attr_mask: what is asked for
+ * @mask: enum ibv_qp_attr_mask: requested attributes
  * @init_attr: filled
  *
  * Return: 0 or errno value.
@@ -1149,7 +1151,7 @@ int arx_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 				sizeof(cmd));
 }
 
-/* The kernel has emptied the queues and published where it goes on. */
+/* The kernel has emptied the queues and published its indices. */
 static void arx_qp_reset(struct arx_qp *qp)
 {
 	struct arx_sq *sq = &qp->sq;
@@ -1181,7 +1183,7 @@ static void arx_qp_reset(struct arx_qp *qp)
  * @attr: new values
  * @mask: enum ibv_qp_attr_mask: what to change
  *
- * A reset empties both queues, and the completions go with them.
+ * A reset discards posted work requests and their completions.
  *
  * Return: 0 or errno value.
  */
@@ -1200,7 +1202,7 @@ int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 }
 
 /**
- * arx_destroy_qp - end a queue pair
+ * arx_destroy_qp - destroy a queue pair
  * @ibqp: the QP
  *
  * Return: 0 or errno value.

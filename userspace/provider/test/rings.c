@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The data path of libarx without a kernel: this program plays it, on rings in
- * its own memory. Run by test/run; the last part is for thread sanitizers.
+ * The data path of libarx without a kernel: this program plays the kernel, on
+ * rings in its own memory. Run by test/run; the last part is for thread
+ * sanitizers.
  */
 #include <errno.h>
 #include <sched.h>
@@ -26,7 +27,7 @@
 enum {
 	STRIDE	= 64 + 64,	/* four SGEs or 64 bytes inline */
 	QPN	= 0xabcde,
-	WRAP	= 0xfffffffe,	/* where indices start, so that they wrap */
+	WRAP	= 0xfffffffe,	/* start of indices, so that they wrap */
 };
 
 static int kicks;
@@ -136,7 +137,7 @@ static struct arx_send_wqe *sent(struct arx_qp *qp, uint32_t n)
 	return arx_ring_entry(&qp->sq.ring, WRAP + n);
 }
 
-/* As the kernel does: write a CQE, then prod. */
+/* Like the kernel: write a CQE, then prod. */
 static void complete(struct arx_cq *cq, uint32_t qpn, uint64_t wr_id,
 		     bool is_send, uint32_t sq_index)
 {
@@ -204,11 +205,12 @@ static void post_send__list_is_one_kick(void)
 	      sent(qp, 0)->rdma.rkey == 0x22);
 	CHECK(s[1].addr == 4 && s[1].length == 5 && s[1].lkey == 6);
 	CHECK(sent(qp, 1)->atomic.compare_add == 7 &&
-	      sent(qp, 1)->atomic.swap == 8 && sent(qp, 1)->atomic.rkey == 0x33 &&
+	      sent(qp, 1)->atomic.swap == 8 &&
+	      sent(qp, 1)->atomic.rkey == 0x33 &&
 	      sent(qp, 1)->flags == IBV_SEND_FENCE);
 	CHECK(sent(qp, 2)->ex == 0x44 && !sent(qp, 2)->num_sge);
 
-	/* somebody is looking: no kick */
+	/* the kernel polls: no kick */
 	qp->sq.ring.hdr->flags = ARX_RING_NO_KICK;
 	CHECK(!arx_post_send(&qp->vqp.qp, &wr[2], &bad) && kicks == 1);
 	CHECK(qp->sq.ring.hdr->prod == (uint32_t)WRAP + 4);
@@ -221,12 +223,12 @@ static void post_send__list_is_one_kick(void)
 	CHECK(arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}) == 1);
 	CHECK(!arx_post_send(&qp->vqp.qp, wr, &bad) && kicks == 1);
 
-	/* nothing left to poll: now the kick that was owed, once */
+	/* nothing left to poll: now the deferred kick, once */
 	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}) && kicks == 2 &&
 	      kick_qpn == QPN);
 	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}) && kicks == 2);
 
-	/* the one that fails ends the list, the others go */
+	/* a request that fails ends the list, the requests before are sent */
 	qp->sq.ring.hdr->flags = 0;
 	CHECK(arx_post_send(&qp->vqp.qp, wr, &bad) == ENOMEM && bad == &wr[1]);
 	CHECK(kicks == 3 && qp->sq.ring.hdr->prod == (uint32_t)WRAP + 8);
@@ -242,34 +244,37 @@ static void post_send__list_is_one_kick(void)
 	cq_free(&cq);
 }
 
-/* Each QP keeps what it owes; when there are more than places, one gives way. */
-static void poll__kicks_all_that_is_owed(void)
+/*
+ * Each QP has a place for its deferred kick. With more QPs than places, one QP
+ * is kicked for at once.
+ */
+static void poll__kicks_all_deferred(void)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE };
-	struct arx_qp *qp[ARX_OWED + 1];
+	struct arx_qp *qp[ARX_DEFERRED + 1];
 	struct ibv_send_wr *bad;
 	struct arx_cq cq;
 	int i;
 
 	cq_init(&cq, 4);
-	for (i = 0; i <= ARX_OWED; i++) {
+	for (i = 0; i <= ARX_DEFERRED; i++) {
 		qp[i] = qp_new(IBV_QPT_RC, QPN + i, 4, &cq);
 		qp[i]->sq.ring.hdr->flags = ARX_RING_NO_KICK;
 	}
 	kicks = 0;
-	for (i = 0; i < ARX_OWED; i++)
+	for (i = 0; i < ARX_DEFERRED; i++)
 		CHECK(!arx_post_send(&qp[i]->vqp.qp, &wr, &bad) &&
 		      !arx_post_send(&qp[i]->vqp.qp, &wr, &bad));
 	CHECK(!kicks);
-	CHECK(!arx_post_send(&qp[ARX_OWED]->vqp.qp, &wr, &bad));
+	CHECK(!arx_post_send(&qp[ARX_DEFERRED]->vqp.qp, &wr, &bad));
 	CHECK(kicks == 1 && kick_qpn == QPN);
 
 	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}));
-	CHECK(kicks == 1 + ARX_OWED);
+	CHECK(kicks == 1 + ARX_DEFERRED);
 	CHECK(!arx_poll_cq(&cq.vcq.cq, 1, &(struct ibv_wc){}));
-	CHECK(kicks == 1 + ARX_OWED);
+	CHECK(kicks == 1 + ARX_DEFERRED);
 
-	for (i = 0; i <= ARX_OWED; i++)
+	for (i = 0; i <= ARX_DEFERRED; i++)
 		qp_free(qp[i]);
 	cq_free(&cq);
 }
@@ -291,7 +296,9 @@ static void poll__kicks_until_there_are_completions(void)
 		CHECK(!arx_post_send(&qp[i]->vqp.qp, &wr, &bad));
 	}
 
-	/* one kick, and one's completion; the next one has waited longest */
+	/*
+	 * one kick, and a completion of its QP; the next QP has waited longest
+	 */
 	kick_completes = &cq;
 	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == 1 && kicks == 1);
 	i = wc->qp_num - QPN;
@@ -304,7 +311,9 @@ static void poll__kicks_until_there_are_completions(void)
 	CHECK(wc->qp_num - QPN == i);
 	CHECK(!arx_poll_cq(&cq.vcq.cq, 4, wc) && kicks == 4);
 
-	/* who waits for an event may not poll again before it comes */
+	/*
+	 * a thread that waits for an event may not poll before the event comes
+	 */
 	for (i = 0; i < 3; i++)
 		CHECK(!arx_post_send(&qp[i]->vqp.qp, &wr, &bad));
 	CHECK(!arx_req_notify_cq(&cq.vcq.cq, 0) && kicks == 7);
@@ -316,18 +325,18 @@ static void poll__kicks_until_there_are_completions(void)
 	cq_free(&cq);
 }
 
-/* The response may be all that the application waits for, at the other CQ. */
+/* The application may wait for the response only, at the other CQ. */
 static void poll__kicks_at_the_receive_cq(void)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
-	struct arx_qp *qp[ARX_OWED + 1];
+	struct arx_qp *qp[ARX_DEFERRED + 1];
 	struct ibv_send_wr *bad;
 	struct arx_cq cq, rcq;
 	int i;
 
 	cq_init(&cq, 4);
 	cq_init(&rcq, 4);
-	for (i = 0; i <= ARX_OWED; i++) {
+	for (i = 0; i <= ARX_DEFERRED; i++) {
 		qp[i] = qp_new(IBV_QPT_RC, QPN + i, 4, &cq);
 		qp[i]->vqp.qp.recv_cq = &rcq.vcq.cq;
 		qp[i]->recv_place = arx_cq_place(&rcq);
@@ -340,13 +349,14 @@ static void poll__kicks_at_the_receive_cq(void)
 	CHECK(!arx_post_send(&qp[0]->vqp.qp, &wr, &bad) && kicks == 1);
 	CHECK(!arx_req_notify_cq(&rcq.vcq.cq, 0) && kicks == 2);
 
-	/* a place that two share costs no kick of its own */
+	/* a place that two QPs share costs no kick of its own */
 	CHECK(!arx_req_notify_cq(&cq.vcq.cq, 0) && kicks == 3);
-	qp[ARX_OWED]->place = 1;
+	qp[ARX_DEFERRED]->place = 1;
 	CHECK(!arx_post_send(&qp[0]->vqp.qp, &wr, &bad));
-	CHECK(!arx_post_send(&qp[ARX_OWED]->vqp.qp, &wr, &bad) && kicks == 3);
+	CHECK(!arx_post_send(&qp[ARX_DEFERRED]->vqp.qp, &wr, &bad) &&
+	      kicks == 3);
 
-	for (i = 0; i <= ARX_OWED; i++)
+	for (i = 0; i <= ARX_DEFERRED; i++)
 		qp_free(qp[i]);
 	cq_free(&cq);
 	cq_free(&rcq);
@@ -475,7 +485,7 @@ static void wr__all_or_nothing(void)
 	CHECK(sent(rc, 2)->opcode == IBV_WR_RDMA_READ &&
 	      sent(rc, 2)->wr_id == 3 && sent(rc, 2)->rdma.rkey == 0x44);
 
-	/* an error anywhere takes all of it back */
+	/* any error cancels all requests since ibv_wr_start() */
 	ibv_wr_start(x);
 	ibv_wr_send(x);
 	ibv_wr_set_sge_list(x, 5, sge);
@@ -648,7 +658,7 @@ static void poll_cq__device_gone(void)
 	complete(&cq, QPN, 2, false, 0);
 	CHECK(arx_poll_cq(&cq.vcq.cq, 1, wc) == 1);
 
-	/* zeros, with an index that looks good and one that does not */
+	/* zeros, with an index that looks valid and one that does not */
 	memset(cq.ring.entries, 0, 8 * sizeof(struct arx_cqe));
 	CHECK(!arx_poll_cq(&cq.vcq.cq, 8, wc));
 	CHECK(ibv_start_poll(&cq.vcq.cq_ex, &attr) == ENOENT);
@@ -725,8 +735,8 @@ static void cq_clean__keeps_the_others(void)
 }
 
 /*
- * Each request is new to the kernel, and one for all completions stays one until
- * its event was read.
+ * Each request is new to the kernel, and a request for all completions stays
+ * one until its event was read.
  */
 static void req_notify__always_new(void)
 {
@@ -758,7 +768,7 @@ static void req_notify__always_new(void)
 	cq_free(&cq);
 }
 
-/* Random QPNs come and go, with a plain array as the model. */
+/* Random QPNs are added and removed, with a plain array as the model. */
 static void qp_table__random(void)
 {
 	enum { MANY = 300 };
@@ -773,7 +783,7 @@ static void qp_table__random(void)
 	for (step = 0; step < 200000; step++) {
 		i = rand_r(&seed) % (step < 100000 ? MANY : 20);
 		if (live[i]) {
-			/* is it found, and only it? */
+			/* the table finds this QP and no other */
 			complete(&cq, live[i]->vqp.qp.qp_num, 0, true, step);
 			CHECK(arx_poll_cq(&cq.vcq.cq, 1, &wc) == 1);
 			CHECK(live[i]->sq.tail == (uint32_t)step);
@@ -788,7 +798,7 @@ static void qp_table__random(void)
 		live[i] = aligned_alloc(ARX_CACHE_LINE, sizeof(**live));
 		memset(live[i], 0, sizeof(**live));
 again:
-		/* few different ones in the low bits: long chains */
+		/* few different values in the low bits: long chains */
 		live[i]->vqp.qp.qp_num = 1 + (rand_r(&seed) % 997) * 16;
 		for (j = 0; j < MANY; j++)
 			if (j != i && live[j] && live[j]->vqp.qp.qp_num ==
@@ -805,7 +815,7 @@ again:
 }
 
 /* ------------------------------------------------------------------------ */
-/* A kernel in another thread: takes WQEs, writes CQEs, one in four. */
+/* A kernel in another thread: takes WQEs, writes a CQE for one in four. */
 
 enum { ROUNDS = 300000, DEPTH = 16 };
 
@@ -866,7 +876,7 @@ static void threads__in_order(void)
 	uint64_t n;
 	int err;
 
-	/* room for what can be outstanding and not one CQE more */
+	/* room for the possible CQEs and not one more */
 	cq_init(&cq, DEPTH / 4);
 	k.cq = &cq;
 	k.qp = qp_new(IBV_QPT_RC, QPN, DEPTH, &cq);
@@ -893,7 +903,7 @@ static void threads__in_order(void)
 int main(void)
 {
 	post_send__list_is_one_kick();
-	poll__kicks_all_that_is_owed();
+	poll__kicks_all_deferred();
 	poll__kicks_until_there_are_completions();
 	poll__kicks_at_the_receive_cq();
 	post_send__what_cannot_be();

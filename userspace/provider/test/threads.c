@@ -2,10 +2,10 @@
 /*
  * Every verb of queues against every other, in threads of one context, for the
  * thread sanitizer: resize of CQ and SRQ, arming, polling in both ways, posting
- * in both ways, QPs and CQs that come and go. This program plays the kernel. Its
- * part is hidden from the sanitizer, or its lock would order what nothing in
- * libarx orders. Rings are really unmapped, so that a stale pointer crashes, and
- * one mmap() in eight fails.
+ * in both ways, QPs and CQs that are created and destroyed. This program plays
+ * the kernel. That part is hidden from the sanitizer; otherwise its lock would
+ * order accesses that libarx does not order. Rings are really unmapped, so that
+ * a stale pointer crashes, and one mmap() in eight fails.
  */
 #define _GNU_SOURCE		/* for memfd_create() */
 #include <errno.h>
@@ -66,7 +66,7 @@ static struct {
 static int klock;
 static unsigned int kseed = 1;
 static bool over;
-static unsigned int resized, refused, flushed;	/* by the threads that resize */
+static unsigned int resized, refused, flushed;	/* by the resizing threads */
 
 void *__real_mmap(void *addr, size_t size, int prot, int flags, int fd,
 		  off_t offset);
@@ -126,7 +126,7 @@ KERNEL static void free_ring(struct arx_ring *ring)
 	ring->hdr = NULL;
 }
 
-/* Take the place of a ring with what was prepared, unless that was refused. */
+/* Replace a ring by the prepared one, unless preparing it failed. */
 KERNEL static int commit(struct arx_ring *ring, struct arx_ring *next, int err)
 {
 	if (err) {
@@ -213,7 +213,7 @@ KERNEL void *__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd,
 	return MAP_FAILED;
 }
 
-/* Looks at all rings, and has applications kick or not. */
+/* Polls all rings, and sets or clears ARX_RING_NO_KICK. */
 KERNEL static void *kernel_thread(void *arg)
 {
 	unsigned int i;
@@ -371,7 +371,7 @@ KERNEL int ibv_cmd_create_qp_ex(struct ibv_context *context,
 	qp->qp.qp_type = attr->qp_type;
 	qp->qp.send_cq = attr->send_cq;
 	qp->qp.recv_cq = attr->recv_cq;
-	qp->qp.state = IBV_QPS_RTS;	/* the rest is libibverbs's affair */
+	qp->qp.state = IBV_QPS_RTS;	/* libibverbs does the rest */
 	return 0;
 }
 
@@ -398,7 +398,7 @@ KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 	return 0;
 }
 
-/* What verbs.c takes from libibverbs besides, and nobody here calls. */
+/* Functions of libibverbs that verbs.c uses and this program never calls. */
 #define UNUSED(name)	__asm__(".globl " #name "\n" #name ":\n\t.byte 0")
 
 UNUSED(ibv_cmd_alloc_mw);
@@ -435,7 +435,7 @@ static bool goes_on(void)
 	return !__atomic_load_n(&over, __ATOMIC_RELAXED);
 }
 
-/* mmap() fails at times, and then so does what is made. */
+/* mmap() sometimes fails, and so does the creation of an object. */
 static struct ibv_cq *make_cq(int cqe)
 {
 	struct ibv_cq_init_attr_ex attr = {
@@ -616,7 +616,7 @@ static void *post_srq_thread(void *arg)
 	return NULL;
 }
 
-/* QPs of the CQ that all poll, with what they still have there. */
+/* QPs of the shared CQ, destroyed with CQEs of theirs in it. */
 static void *qp_thread(void *arg)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -663,7 +663,9 @@ int main(void)
 		resize_srq_thread, post_srq_thread, qp_thread, cq_thread,
 	};
 	enum { ALL = sizeof(all) / sizeof(all[0]) };
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 8, .max_sge = 2 } };
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = 8, .max_sge = 2 },
+	};
 	struct timespec time = { .tv_sec = 2 };
 	struct arx_pd domain = {};
 	pthread_t threads[ALL];
@@ -689,7 +691,7 @@ int main(void)
 	for (i = 0; i < ALL; i++)
 		CHECK(!pthread_join(threads[i], NULL));
 
-	/* What was posted completes once, whatever became of the CQ. */
+	/* Each posted request completes once, whatever happened to the CQ. */
 	__wrap_ioctl(FD, ARX_IOCTL_KICK, (unsigned long)qpn);
 	for (i = 0; i < 1000; i++) {
 		struct ibv_wc wc;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Limits of users. Devices are open to everybody, and what is made of them must
- * not be more than the machine can bear.
+ * Limits of users. Any user may open the devices, and the objects of a user
+ * must not be more than the machine can bear.
  *
  * Rings are memory that cannot be swapped out. Each user has an allowance, so
- * that small programs work with the smallest RLIMIT_MEMLOCK. What is beyond it
- * counts as pinned memory of the process, like the regions that it registers,
- * and is subject to its RLIMIT_MEMLOCK unless it has CAP_IPC_LOCK. (perf counts
- * its buffers in the same way.)
+ * that small programs work with the smallest RLIMIT_MEMLOCK. Memory beyond the
+ * allowance counts as pinned memory of the process, like the regions that it
+ * registers, and is subject to its RLIMIT_MEMLOCK unless it has CAP_IPC_LOCK.
+ * (perf counts its buffers in the same way.)
  *
- * Allowances are not those that struct user_struct has for perf and io_uring:
- * what one takes would be missing from the other.
+ * The allowances are not those of struct user_struct for perf and io_uring,
+ * because arx would then take from their users.
  */
 
 #include <linux/capability.h>
@@ -70,7 +70,7 @@ struct arx_user *arx_user_current(void)
 }
 
 /**
- * arx_user_put - give a reference back
+ * arx_user_put - drop a reference
  * @user: user
  *
  * Context: may sleep.
@@ -85,17 +85,20 @@ void arx_user_put(struct arx_user *user)
 }
 
 /**
- * arx_user_attach - a user's QP is about to be attached to a multicast group
+ * arx_user_attach - count a QP that is about to be attached to a multicast
+ *	group
  * @user: user
  *
- * A group makes the host join it, and groups are few. Sockets have a limit, too.
+ * A group makes the machine join it, and netdevs have few groups. Sockets have
+ * a limit, too.
  *
  * Context: process.
- * Return: 0, or -ENOBUFS, as of a socket, if the user has enough of them.
+ * Return: 0, or -ENOBUFS, as for a socket, if the user has reached the limit.
  */
 int arx_user_attach(struct arx_user *user)
 {
-	if (atomic_long_inc_return(&user->attachments) <= ARX_USER_ATTACHMENTS ||
+	if (atomic_long_inc_return(&user->attachments) <=
+		    ARX_USER_ATTACHMENTS ||
 	    capable(CAP_NET_ADMIN)) {
 		refcount_inc(&user->ref);
 		return 0;
@@ -106,7 +109,7 @@ int arx_user_attach(struct arx_user *user)
 
 /**
  * arx_user_detach - undo arx_user_attach()
- * @user: as there
+ * @user: the user given to arx_user_attach()
  *
  * Context: may sleep.
  */
@@ -116,14 +119,15 @@ void arx_user_detach(struct arx_user *user)
 	arx_user_put(user);
 }
 
-/* Take of the allowance what is left of it, at most @pages; returns that. */
+/* Take up to @pages from the user's allowance; returns the number taken. */
 static unsigned long arx_user_allow(struct arx_user *user, unsigned long pages)
 {
 	long have = atomic_long_read(&user->ring_pages);
 	unsigned long allowed;
 
 	do {
-		allowed = min(pages, (unsigned long)(ARX_USER_RING_PAGES - have));
+		allowed = min_t(unsigned long, pages,
+				ARX_USER_RING_PAGES - have);
 	} while (!atomic_long_try_cmpxchg(&user->ring_pages, &have,
 					  have + allowed));
 	return allowed;
@@ -146,13 +150,13 @@ static int arx_charge_pinned(struct arx_charge *charge, unsigned long pages)
 }
 
 /**
- * arx_charge_pages - count memory of a ring
- * @charge: receives where it was counted
- * @user: of the ring, the one of the current process
- * @pages: how many
+ * arx_charge_pages - charge the memory of a ring
+ * @charge: receives the account
+ * @user: owner of the ring, the user of the current process
+ * @pages: number of pages
  *
  * Context: process.
- * Return: 0, or -ENOMEM beyond the limit, as of a region.
+ * Return: 0, or -ENOMEM beyond the limit, as for a region.
  */
 int arx_charge_pages(struct arx_charge *charge, struct arx_user *user,
 		     unsigned long pages)
@@ -173,7 +177,7 @@ int arx_charge_pages(struct arx_charge *charge, struct arx_user *user,
 
 /**
  * arx_uncharge_pages - undo arx_charge_pages()
- * @charge: as there, or all zero
+ * @charge: account from arx_charge_pages(), or all zero
  *
  * Context: may sleep, in any process.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What users and devices may have: see account.c. */
+/* Limits of users and devices: see account.c. */
 #ifndef ARX_ACCOUNT_H
 #define ARX_ACCOUNT_H
 
@@ -8,18 +8,20 @@
 #include <linux/sizes.h>
 #include <linux/uidgid.h>
 
-/* Memory of rings that a user may have whatever RLIMIT_MEMLOCK says. */
+/*
+ * Memory of rings that a user may have without counting against RLIMIT_MEMLOCK.
+ */
 #define ARX_USER_RING_PAGES	(SZ_16M >> PAGE_SHIFT)
 
 /* Multicast attachments of a user without CAP_NET_ADMIN. */
 #define ARX_USER_ATTACHMENTS	64
 
 /**
- * struct arx_user - what a user has of all devices
+ * struct arx_user - resources of a user on all devices
  * @link: in the list of all users
- * @uid: who
- * @ref: one for each open device, ring and attachment; under the list's mutex
- *	when it becomes 0
+ * @uid: the user
+ * @ref: one for each open device, ring and attachment; drops to 0 under the
+ *	list's mutex
  * @ring_pages: pages of rings, at most ARX_USER_RING_PAGES
  * @attachments: of QPs to multicast groups
  */
@@ -32,11 +34,11 @@ struct arx_user {
 };
 
 /**
- * struct arx_charge - where memory of a ring is counted
- * @user: whose allowance, or NULL if it is not counted
- * @allowed: pages of it
- * @mm: whose pinned memory, for what is beyond the allowance, or NULL
- * @pinned: pages of that
+ * struct arx_charge - account of a ring's memory
+ * @user: owner of the allowance, or NULL if none is counted
+ * @allowed: pages counted against the allowance
+ * @mm: mm whose pinned memory counts the rest, or NULL
+ * @pinned: pages counted there
  */
 struct arx_charge {
 	struct arx_user *user;

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Ethernet's CRC32 at a speed that does not hold up a sender.
+ * Ethernet's CRC32, fast enough for senders.
  *
- * The kernel's crc32_le() is fast where it uses the CPU's carry-less multiply,
- * and a table walk of about 1 GB/s where it does not (before 6.14, on virtual
- * CPUs without it). There is a way without tables or special instructions, by
- * Sam Russell, "Chorba: A novel CRC32 implementation" (2024): the generator
- * divides a polynomial of few terms,
+ * The kernel's crc32_le() is fast if it uses the CPU's carry-less
+ * multiplication. Otherwise it is a table walk of about 1 GB/s (before 6.14,
+ * and on virtual CPUs without that instruction). Sam Russell, "Chorba: A novel
+ * CRC32 implementation" (2024) describes a method without tables or special
+ * instructions. The generator divides a polynomial of few terms,
  *
- *	x^300 + x^155 + x^117 + x^89 + 1,
+ * x^300 + x^155 + x^117 + x^89 + 1,
  *
- * so that a bit of the message may be taken out if it is added to the bits
- * 145, 183, 211 and 300 places on instead. Word by word, that moves the whole
- * message into its last 40 bytes, whose CRC is the message's. It divides another
- * of more terms, but not so long,
+ * so a bit of the message may be removed if it is added to the bits 145, 183,
+ * 211 and 300 places later. Done word by word, that moves the whole message
+ * into its last 40 bytes, whose CRC is the message's. The generator also
+ * divides a shorter polynomial of more terms,
  *
- *	x^120 + x^56 + x^40 + x^33 + x^15 + x^9 + x^8 + x + 1,
+ * x^120 + x^56 + x^40 + x^33 + x^15 + x^9 + x^8 + x + 1,
  *
- * which moves those into the last 16. Only these go through a table.
+ * which moves the 40 bytes into the last 16. Only these 16 bytes go through a
+ * table.
  */
 
 #include <linux/crc32.h>
@@ -31,15 +32,16 @@
 
 #define ARX_CRC_WORD		sizeof(u64)
 
-/* What the first polynomial leaves, and what the second one leaves of that. */
+/* Words that remain after the first polynomial, and after the second one. */
 #define ARX_CRC_TAIL		(5 * ARX_CRC_WORD)
 #define ARX_CRC_REST		(2 * ARX_CRC_WORD)
 
 static DEFINE_STATIC_KEY_FALSE(arx_crc_is_sparse);
 
 /*
- * Take out the word at @p, to which @now is to be added; its bits go to what is
- * to be added to the words two to five on. The last takes the place of @now.
+ * Remove the word at @p, to which @now is to be added. Its bits go to the terms
+ * of the words two to five places later; the last of these takes the place of
+ * @now.
  */
 static __always_inline void arx_crc_step(const u8 *p, u64 *now, u64 *in2,
 					 u64 *in3, u64 *in4)
@@ -52,7 +54,7 @@ static __always_inline void arx_crc_step(const u8 *p, u64 *now, u64 *in2,
 	*now = word >> 20;
 }
 
-/* Take out @word by the second polynomial; its bits go to the two words on. */
+/* Remove @word by the second polynomial; its bits go to the next two words. */
 static __always_inline void arx_crc_short_step(u64 word, u64 *in1, u64 *in2)
 {
 	*in1 ^= word ^ word << 16 ^ word << 23 ^ word << 41 ^ word << 47 ^
@@ -61,7 +63,7 @@ static __always_inline void arx_crc_short_step(u64 word, u64 *in1, u64 *in2)
 		word >> 16 ^ word >> 9 ^ word >> 8;
 }
 
-/* CRC of the tail, whose words these are. */
+/* CRC of the tail, given as words. */
 static u32 arx_crc_tail(u64 a, u64 b, u64 c, u64 d, u64 e)
 {
 	__le64 rest[ARX_CRC_REST / ARX_CRC_WORD];
@@ -75,12 +77,12 @@ static u32 arx_crc_tail(u64 a, u64 b, u64 c, u64 d, u64 e)
 }
 
 /**
- * arx_crc32_sparse - CRC32 almost without tables
- * @crc: of what came before
+ * arx_crc32_sparse - compute a CRC32 almost without tables
+ * @crc: CRC of the bytes before
  * @p: bytes, any alignment
- * @len: how many
+ * @len: number of bytes
  *
- * Return: what crc32_le() returns.
+ * Return: the result of crc32_le().
  */
 u32 arx_crc32_sparse(u32 crc, const void *p, size_t len)
 {
@@ -90,7 +92,8 @@ u32 arx_crc32_sparse(u32 crc, const void *p, size_t len)
 	if (len < ARX_CRC_TAIL)
 		return crc32_le(crc, p, len);
 
-	for (; len >= 2 * ARX_CRC_TAIL; at += ARX_CRC_TAIL, len -= ARX_CRC_TAIL) {
+	for (; len >= 2 * ARX_CRC_TAIL;
+	     at += ARX_CRC_TAIL, len -= ARX_CRC_TAIL) {
 		arx_crc_step(at, &a, &c, &d, &e);
 		arx_crc_step(at + 8, &b, &d, &e, &a);
 		arx_crc_step(at + 16, &c, &e, &a, &b);
@@ -119,12 +122,12 @@ u32 arx_crc32_sparse(u32 crc, const void *p, size_t len)
 }
 
 /**
- * arx_crc32 - CRC32 in the way that is the fastest on this machine
- * @crc: of what came before
+ * arx_crc32 - compute a CRC32 by the fastest method on this machine
+ * @crc: CRC of the bytes before
  * @p: bytes, any alignment
- * @len: how many
+ * @len: number of bytes
  *
- * Return: what crc32_le() returns.
+ * Return: the result of crc32_le().
  */
 u32 arx_crc32(u32 crc, const void *p, size_t len)
 {
@@ -133,7 +136,7 @@ u32 arx_crc32(u32 crc, const void *p, size_t len)
 	return crc32_le(crc, p, len);
 }
 
-/* The best of a few goes: an interrupt in one does not decide. */
+/* The best of a few measurements, because an interrupt may disturb one. */
 static u64 arx_crc_time(u32 (*way)(u32 crc, const void *p, size_t len),
 			const void *page)
 {
@@ -155,9 +158,10 @@ static u32 arx_crc32_kernel(u32 crc, const void *p, size_t len)
 }
 
 /**
- * arx_crc_init - find out which way is the faster one
+ * arx_crc_init - choose the faster method
  *
- * Context: may sleep, at module load. Without memory the kernel's is used.
+ * Context: may sleep, at module load. Without memory the kernel's method is
+ * used.
  */
 void arx_crc_init(void)
 {

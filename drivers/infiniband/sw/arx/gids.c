@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * GIDs follow the addresses of a netdev, which is the core's work, with three
+ * GIDs follow the addresses of a netdev. The core does that, with three
  * exceptions.
  *
  * A VLAN: the core offers a RoCE device the addresses of its port's netdev and
- * of those above it, but goes down to the real device below a VLAN before it
- * compares. So a device on a VLAN names the real one as its port's, and of the
- * addresses offered then it takes those that are on the VLAN, or above. The
- * default GID, at index 0, follows from the port's netdev itself: for that one
- * the device names the VLAN, and only to a scan of its own.
+ * of the netdevs above, but goes down to the real device below a VLAN before it
+ * compares. So a device on a VLAN reports the real netdev as its port's, and
+ * accepts, of the offered addresses, only those of the VLAN or of netdevs
+ * above. The default GID, at index 0, follows from the port's netdev itself:
+ * for this GID the device reports the VLAN, and only to its own scan.
  *
- * A bond: after a failover the core removes the GIDs and adds all but the
- * default one. It is told to look again.
+ * A bond: after a failover the core removes the GIDs and adds all except the
+ * default one. The work then scans again.
  *
- * lo: the core sees its addresses when the device is registered and follows
- * only netdevs of type Ethernet. It is told to look again.
+ * lo: the core sees its addresses when the device is registered, and follows
+ * only netdevs of type Ethernet. The work scans again when an address changes.
  */
 
 #include <linux/if_vlan.h>
@@ -29,7 +29,7 @@
 
 /*
  * A VLAN holds its real device until it is freed, and @ib holds the VLAN. Once
- * the VLAN goes nobody may hold the real device any more.
+ * the VLAN is being removed, the real device must not be held any more.
  */
 static struct net_device *arx_vlan_get_netdev(struct ib_device *ib, u32 port)
 {
@@ -69,9 +69,9 @@ static const struct ib_device_ops arx_vlan_ops = {
 };
 
 /*
- * The core's works cannot be waited for, neither those that follow a bond's
- * failover nor those that free the place of a GID that was removed. So the
- * default GID is looked for this many times, this many jiffies apart.
+ * arx cannot wait for works of the core, neither for those that follow a bond's
+ * failover nor for those that free the entry of a removed GID. So the work
+ * looks for the default GID this many times, this many jiffies apart.
  */
 #define ARX_GIDS_LOOKS	5
 #define ARX_GIDS_PAUSE	(HZ / 5)
@@ -83,7 +83,10 @@ static bool arx_gids_default_is_missing(struct arx_dev *dev)
 	return rdma_query_gid(&dev->ib, ARX_PORT, 0, &gid);
 }
 
-/* The work alone scans so; rdma_roce_rescan_port() asks in its caller's task. */
+/*
+ * Only the work scans in this way; rdma_roce_rescan_port() calls the device in
+ * the caller's task.
+ */
 static void arx_gids_add_default(struct arx_dev *dev)
 {
 	WRITE_ONCE(dev->gids.scanner, current);
@@ -91,7 +94,7 @@ static void arx_gids_add_default(struct arx_dev *dev)
 	WRITE_ONCE(dev->gids.scanner, NULL);
 }
 
-/* There is no way to have the core remove but one address: all come anew. */
+/* The core cannot remove single addresses on request: add all again. */
 static void arx_gids_rescan(struct arx_dev *dev)
 {
 	if (xchg(&dev->gids.stale, false))
@@ -118,7 +121,7 @@ static void arx_gids_work(struct work_struct *work)
 }
 
 /**
- * arx_gids_registered - see to the GIDs of a device that the core did not add
+ * arx_gids_registered - add the GIDs of a device that the core does not add
  * @dev: registered, and held
  */
 void arx_gids_registered(struct arx_dev *dev)
@@ -146,7 +149,7 @@ void arx_gids_netdev_event(struct arx_dev *dev, unsigned long event)
 	mod_delayed_work(ib_wq, &dev->gids.work, ARX_GIDS_PAUSE);
 }
 
-/* An address has come or gone. */
+/* An address was added or removed. */
 static void arx_gids_event(struct net_device *netdev, unsigned long event)
 {
 	struct ib_device *ib;
@@ -161,7 +164,7 @@ static void arx_gids_event(struct net_device *netdev, unsigned long event)
 	if (event == NETDEV_DOWN)
 		WRITE_ONCE(dev->gids.stale, true);
 	WRITE_ONCE(dev->gids.rescan, true);
-	/* What is queued already will see this address, too. */
+	/* A work that is already queued will see this address, too. */
 	queue_delayed_work(ib_wq, &dev->gids.work, 0);
 	ib_device_put(ib);
 }
@@ -191,7 +194,7 @@ static struct notifier_block arx_gids_ipv6 = {
 #endif
 
 /**
- * arx_gids_init_dev - have the core serve a device
+ * arx_gids_init_dev - prepare a device for the core
  * @dev: its netdev is set, and it is not registered yet
  */
 void arx_gids_init_dev(struct arx_dev *dev)
@@ -202,8 +205,8 @@ void arx_gids_init_dev(struct arx_dev *dev)
 }
 
 /**
- * arx_gids_exit_dev - wait until a device is left alone
- * @dev: it is not registered any more
+ * arx_gids_exit_dev - wait until no event uses a device
+ * @dev: unregistered
  *
  * Context: may sleep.
  */

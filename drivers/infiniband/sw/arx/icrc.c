@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The invariant CRC: Ethernet's CRC32 over all that no router changes, 7.8.1
- * and A17.3.3. What routers may change counts as ones.
+ * The invariant CRC: Ethernet's CRC32 over all fields that routers do not
+ * change, 7.8.1 and A17.3.3. Fields that routers may change count as ones.
  */
 
 #include <linux/ip.h>
@@ -11,10 +11,10 @@
 #include "crc.h"
 #include "wire.h"
 
-/* CRC over the eight bytes of ones that stand for an LRH: A17.3.3 */
+/* CRC of the eight bytes of ones that replace an LRH: A17.3.3 */
 #define ARX_ICRC_SEED		0xdebb20e3U
 
-/* As much of the BTH as has a variant byte, behind the longest IP header. */
+/* The part of the BTH up to its variant byte, after the longest IP header. */
 #define ARX_BTH_VARIANT		4
 #define ARX_PSEUDO_MAX	\
 	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + ARX_BTH_LEN)
@@ -31,14 +31,17 @@ static int arx_icrc_mask_ipv4(struct iphdr *to, const struct iphdr *from)
 static int arx_icrc_mask_ipv6(struct ipv6hdr *to, const struct ipv6hdr *from)
 {
 	*to = *from;
-	/* Traffic class and flow label: all of the first word but version. */
+	/*
+	 * Traffic class and flow label: all of the first word except the
+	 * version.
+	 */
 	to->priority = 0xf;
 	memset(to->flow_lbl, 0xff, sizeof(to->flow_lbl));
 	to->hop_limit = 0xff;
 	return sizeof(*to);
 }
 
-/* Copy IP, UDP and BTH headers, with ones for what is variant. */
+/* Copy IP, UDP and BTH headers, with ones in place of variant fields. */
 static int arx_icrc_mask_headers(void *to, const struct sk_buff *skb)
 {
 	const void *from = skb_transport_header(skb);
@@ -89,12 +92,12 @@ static u32 arx_icrc_range(u32 crc, const struct sk_buff *skb, int off, int end)
 }
 
 /**
- * arx_icrc - the ICRC that belongs at the end of a packet
+ * arx_icrc - compute the ICRC of a packet
  * @skb: one packet that ends with the ICRC or room for it, without frag_list;
- *	network and transport header are set, IP has no options; IP, UDP and
- *	BTH are linear
+ *	network and transport header are set, IP has no options; IP, UDP and BTH
+ *	are linear
  *
- * Return: the ICRC as it stands on the wire.
+ * Return: the ICRC in wire order.
  */
 __le32 arx_icrc(const struct sk_buff *skb)
 {
@@ -104,6 +107,7 @@ __le32 arx_icrc(const struct sk_buff *skb)
 	u32 crc;
 
 	crc = arx_crc32(ARX_ICRC_SEED, pseudo, len);
-	crc = arx_icrc_range(crc, skb, bth + ARX_BTH_LEN, skb->len - ARX_ICRC_LEN);
+	crc = arx_icrc_range(crc, skb, bth + ARX_BTH_LEN,
+			     skb->len - ARX_ICRC_LEN);
 	return cpu_to_le32(~crc);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Unguessable numbers: drawn at random, at rest for a while once freed. */
+/* Unguessable numbers: drawn at random, quarantined for a while once freed. */
 
 #include <linux/bits.h>
 #include <linux/delay.h>
@@ -8,16 +8,16 @@
 #include "ids.h"
 
 /**
- * arx_ids_init - make an empty set of numbers
+ * arx_ids_init - create an empty set of numbers
  * @ids: to initialise
- * @bits: width of the numbers; never drawn are 0 and 1 (QP0, QP1) and the
- *	highest (the multicast QPN)
+ * @bits: width of the numbers; 0 and 1 (QP0, QP1) and the highest number (the
+ *	multicast QPN) are never drawn
  *
  * Context: may sleep.
  */
 void arx_ids_init(struct arx_ids *ids, unsigned int bits)
 {
-	/* Fails for parameters that make no sense; its memory it insists on. */
+	/* Fails only for invalid parameters; the allocation does not fail. */
 	WARN_ON(rhashtable_init(&ids->taken, &arx_ids_params));
 	ids->bits = bits;
 	spin_lock_init(&ids->lock);
@@ -46,7 +46,10 @@ static bool arx_ids_rests(const struct arx_ids *ids, u32 nr)
 	return false;
 }
 
-/* Taken from rest and put to rest under one lock: no number gets between. */
+/*
+ * One lock for drawing and for quarantine, so that no number is between the
+ * two.
+ */
 static int arx_ids_take(struct arx_ids *ids, struct arx_id *id)
 {
 	int err = -EEXIST;
@@ -60,13 +63,13 @@ static int arx_ids_take(struct arx_ids *ids, struct arx_id *id)
 }
 
 /**
- * arx_ids_add - give an object a number nobody can guess
+ * arx_ids_add - give an object an unguessable number
  * @ids: the set
- * @id: part of the object, which is found by the number at once
+ * @id: embedded in the object, which can be found by the number at once
  *
  * Context: may sleep.
- * Return: 0, -ENOSPC when the space is nearly full, or an error of
- * rhashtable's, such as -ENOMEM.
+ * Return: 0, -ENOSPC when the space is nearly full, or an error of rhashtable,
+ * such as -ENOMEM.
  */
 int arx_ids_add(struct arx_ids *ids, struct arx_id *id)
 {
@@ -80,7 +83,7 @@ int arx_ids_add(struct arx_ids *ids, struct arx_id *id)
 		err = arx_ids_take(ids, id);
 		if (!err)
 			return 0;
-		/* Short of memory, or busy growing. */
+		/* Out of memory, or the table is being resized. */
 		if (err != -EEXIST)
 			fsleep(USEC_PER_MSEC);
 	}
@@ -88,13 +91,13 @@ int arx_ids_add(struct arx_ids *ids, struct arx_id *id)
 }
 
 /**
- * arx_ids_remove - take an object out and let its number rest
+ * arx_ids_remove - remove an object and quarantine its number
  * @ids: the set
- * @id: part of the object, as added
+ * @id: embedded in the object, as added
  *
- * Readers that found the object earlier may use it until a grace period ends, or
- * arx_section_wait() if all of them are in sections: it must not be freed, nor
- * added again, before.
+ * Readers that found the object earlier may use it until a grace period ends
+ * or, if all of them are in sections, until arx_section_wait() returns. The
+ * object must not be freed or added again before that.
  */
 void arx_ids_remove(struct arx_ids *ids, struct arx_id *id)
 {

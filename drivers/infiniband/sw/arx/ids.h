@@ -7,11 +7,14 @@
 
 #include "section.h"
 
-/* How many freed numbers rest; then the oldest may be drawn again. */
+/*
+ * Size of the quarantine: the number freed this many frees ago may be drawn
+ * again.
+ */
 #define ARX_IDS_QUARANTINE	1024
 
 /**
- * struct arx_id - the number of an object, part of it
+ * struct arx_id - the number of an object, embedded in the object
  * @node: in arx_ids.taken
  * @nr: the number
  */
@@ -24,28 +27,28 @@ struct arx_id {
  * struct arx_ids - unguessable numbers for QPs, memory regions, AHs and SRQs
  * @taken: struct arx_id by number
  * @bits: width of a number
- * @lock: of taking and freeing numbers
- * @resting: ring of freed numbers; 0: none yet
- * @next: place of the next freed number in @resting
+ * @lock: protects taking and freeing of numbers
+ * @resting: ring of quarantined numbers; 0: unused
+ * @next: index in @resting for the next freed number
  *
- * Numbers come from the kernel's CSPRNG. Look-ups are lock free: an object is
- * freed only after a grace period or, if it is looked up in sections only,
- * arx_section_wait() behind arx_ids_remove(). They are many, up to
- * four for a message, which is why this is a hash table: an xarray takes four
- * times as many instructions to find one of 2^24 numbers that lie far apart.
+ * Numbers come from the kernel's CSPRNG. Look-ups take no lock: an object is
+ * freed only after a grace period or, if all its look-ups are in sections,
+ * after arx_ids_remove() and arx_section_wait(). A message needs up to four
+ * look-ups, which is why this is a hash table: an xarray takes four times as
+ * many instructions to find one of 2^24 scattered numbers.
  */
 struct arx_ids {
 	struct rhashtable taken;
 	unsigned int bits;
-	spinlock_t lock;	/* of all but looking up */
+	spinlock_t lock;	/* protects all but look-ups */
 	u32 resting[ARX_IDS_QUARANTINE];
 	u32 next;
 };
 
 /*
- * The numbers are random, but a process can make many objects and keep those
- * whose numbers it likes. Without the seed, which rhashtable draws for each
- * table, it could fill one bucket and slow down every look-up there.
+ * The numbers are random, but a process can create many objects and keep those
+ * with suitable numbers. Without the seed, which rhashtable draws for each
+ * table, the process could fill one bucket and slow down every look-up there.
  */
 static inline u32 arx_ids_hash(const void *nr, u32 len, u32 seed)
 {
@@ -73,11 +76,11 @@ int arx_ids_add(struct arx_ids *ids, struct arx_id *id);
 void arx_ids_remove(struct arx_ids *ids, struct arx_id *id);
 
 /**
- * arx_ids_find - the part of the object that has a number, or NULL
+ * arx_ids_find - the embedded number of an object, or NULL
  * @ids: the numbers
  * @nr: any value, from the wire or from a user
  *
- * Context: RCU read side or in a section; the object is valid to its end.
+ * Context: RCU read side or in a section; the object is valid to the end of it.
  */
 static inline struct arx_id *arx_ids_find(struct arx_ids *ids, u32 nr)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* IP headers of packets that go where an address vector says. */
+/* IP headers of packets to an address vector. */
 
 #include <net/ip.h>
 #include <net/ipv6.h>
@@ -10,9 +10,9 @@
 
 /**
  * arx_ipv4_write - write an IPv4 header
- * @av: where to; an IPv4 one
- * @ip: receives it, its checksum left 0
- * @len: bytes behind it
+ * @av: destination, an IPv4 one
+ * @ip: receives the header, its checksum left 0
+ * @len: bytes after the header
  * @id: identification
  */
 void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id)
@@ -32,9 +32,9 @@ void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id)
 
 /**
  * arx_ipv6_write - write an IPv6 header
- * @av: where to; an IPv6 one
- * @ip: receives it
- * @len: bytes behind it
+ * @av: destination, an IPv6 one
+ * @ip: receives the header
+ * @len: bytes after the header
  */
 void arx_ipv6_write(const struct arx_av *av, struct ipv6hdr *ip, u16 len)
 {
@@ -47,14 +47,14 @@ void arx_ipv6_write(const struct arx_av *av, struct ipv6hdr *ip, u16 len)
 }
 
 /**
- * arx_grh_write - what a datagram's receiver is told of its IP header
- * @av: where to
+ * arx_grh_write - write the GRH that a datagram's receiver gets
+ * @av: destination
  * @grh: receives ARX_GRH_LEN bytes; aligned for words
- * @len: bytes behind the IP header
+ * @len: bytes after the IP header
  * @id: identification
  *
- * An IPv4 header takes the last bytes, those in front are 0. The receiver
- * knows it by its checksum.
+ * An IPv4 header takes the last bytes, the bytes before are 0. The receiver
+ * recognises an IPv4 header by its checksum.
  */
 void arx_grh_write(const struct arx_av *av, void *grh, u16 len, u16 id)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* IP headers of packets that go where an address vector says. */
+/* IP headers of packets to an address vector. */
 #ifndef ARX_IP_H
 #define ARX_IP_H
 

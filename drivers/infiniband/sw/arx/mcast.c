@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Multicast: which UD QPs get what is sent to a group, and membership of the
- * netdev in it. The latter is for every group, as though rdma_cm, which joins
- * IPv4 groups itself, were not there: memberships are counted.
+ * Multicast: the UD QPs of a group, and the netdev's membership in it. arx
+ * joins every group, as if rdma_cm did not join IPv4 groups itself: memberships
+ * are counted.
  *
- * A QP is attached to a group and to no address, so the VLANs on the netdev
- * whose addresses the device has become members, too: those there are when the
- * group gets its first QP.
+ * A QP is attached to a group and not to an address. So the VLANs on the netdev
+ * whose addresses the device has become members, too: the VLANs that exist when
+ * the first QP is attached.
  *
  * A membership belongs to the netdev's in_device or inet6_dev and ends with it:
- * when the netdev goes, moves to another network namespace, or gets an MTU too
- * small for IP. What the netdev has afterwards is another in_device, whose
- * members are other programs. So a membership holds the one that joined, and
- * leaves that one only.
+ * when the netdev is removed, moves to another network namespace, or gets an
+ * MTU too small for IP. The netdev then gets another in_device, whose members
+ * are other programs. So a membership holds the in_device that joined, and
+ * leaves only that one.
  */
 
 #include <linux/if_vlan.h>
@@ -30,15 +30,15 @@
 
 /**
  * struct arx_group - a multicast group with members
- * @dev: device it is of
+ * @dev: its device
  * @link: in arx_dev.mcast.groups
  * @rcu: frees it
  * @addr: its GID
  * @members: struct arx_member
- * @size: how many
+ * @size: number of members
  * @joins: struct arx_join; under RTNL
  *
- * Lists but @joins are changed under arx_dev.mcast.lock and read under RCU.
+ * Lists except @joins are changed under arx_dev.mcast.lock and read under RCU.
  */
 struct arx_group {
 	struct arx_dev *dev;
@@ -55,10 +55,11 @@ struct arx_group {
  * @link: in arx_joins
  * @group_link: in arx_group.joins
  * @addr: the group's GID
- * @in_dev: held; the member, if the group is of IPv4
- * @idev: held; the member, if the group is of IPv6
+ * @in_dev: held; the member, if the group is an IPv4 one
+ * @idev: held; the member, if the group is an IPv6 one
  *
- * The member holds its netdev, which therefore waits for arx_mcast_leave().
+ * The member holds its netdev, so the end of the netdev waits for
+ * arx_mcast_leave().
  */
 struct arx_join {
 	struct list_head link;
@@ -68,7 +69,7 @@ struct arx_join {
 	struct inet6_dev *idev;
 };
 
-/* All memberships there are; under RTNL. */
+/* All memberships; under RTNL. */
 static LIST_HEAD(arx_joins);
 
 /**
@@ -76,7 +77,7 @@ static LIST_HEAD(arx_joins);
  * @link: in the group
  * @rcu: frees it
  * @qp: detached before it is destroyed
- * @user: whose QP, or NULL for a kernel consumer's
+ * @user: owner of the QP, or NULL for a kernel consumer's
  */
 struct arx_member {
 	struct list_head link;
@@ -86,7 +87,7 @@ struct arx_member {
 };
 
 /**
- * arx_mcast_init - no groups yet
+ * arx_mcast_init - start without groups
  * @dev: device
  */
 void arx_mcast_init(struct arx_dev *dev)
@@ -148,7 +149,7 @@ static struct net_device *arx_join_netdev(const struct arx_join *join)
 }
 #endif
 
-/* IP does all of it, the netdev's filter included. */
+/* IP does the whole join, the netdev's filter included. */
 static int arx_join(struct arx_group *group, struct net_device *netdev)
 {
 	struct arx_join *join = kzalloc(sizeof(*join), GFP_KERNEL_ACCOUNT);
@@ -185,11 +186,11 @@ static void arx_leave(struct arx_join *join)
 }
 
 /**
- * arx_mcast_leave - a netdev leaves its network namespace, or goes
+ * arx_mcast_leave - end the memberships of a netdev that leaves its network
+ *	namespace or is removed
  * @netdev: any netdev
  *
- * Its memberships have ended or end with this; what is attached to the groups
- * stays so.
+ * Memberships of the netdev end; QPs stay attached to their groups.
  *
  * Context: RTNL is held.
  */
@@ -203,7 +204,7 @@ void arx_mcast_leave(const struct net_device *netdev)
 			arx_leave(join);
 }
 
-/* A VLAN that cannot join has no addresses: nobody misses it. */
+/* A VLAN that cannot join has no addresses, so no QP uses it. */
 static int arx_group_join_vlan(struct net_device *upper,
 			       struct netdev_nested_priv *priv)
 {
@@ -241,7 +242,7 @@ static int arx_group_join(struct arx_group *group)
 	return err;
 }
 
-/* The group, under RCU or arx_dev.mcast.lock. */
+/* Find a group. Under RCU or arx_dev.mcast.lock. */
 static struct arx_group *arx_group_find(struct arx_dev *dev,
 					const struct in6_addr *addr)
 {
@@ -306,7 +307,7 @@ static struct arx_member *arx_member_find(struct arx_group *group,
 	return NULL;
 }
 
-/* The one who opened the device by which the QP was made. */
+/* The user who opened the device on which the QP was created. */
 static struct arx_user *arx_member_user(const struct arx_qp *qp)
 {
 	const struct ib_uobject *uobj = qp->ib.pd->uobject;
@@ -341,15 +342,16 @@ static int arx_member_add(struct arx_group *group, struct arx_qp *qp)
 }
 
 /**
- * arx_attach_mcast - verb: a UD QP is to get what is sent to a group
+ * arx_attach_mcast - verb: attach a UD QP to a group
  * @ib: QP
- * @gid: group; of IPv4 if it is v4-mapped. The core checked that it is one.
+ * @gid: group; an IPv4 one if it is v4-mapped. The core checked that it is a
+ *	multicast GID.
  * @lid: unused
  *
  * Context: may sleep, takes RTNL.
- * Return: 0, -EEXIST if it does already, -ENOBUFS if the user has enough of
- * them, -ENOSPC if the device or the group has, -ENOMEM, -ENODEV or -EINVAL if
- * the netdev has no addresses of the family.
+ * Return: 0, -EEXIST if the QP is attached already, -ENOBUFS if the user has
+ * reached the limit, -ENOSPC if the device or the group has, -ENOMEM, -ENODEV
+ * or -EINVAL if the netdev has no addresses of the family.
  */
 int arx_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 {
@@ -372,7 +374,7 @@ int arx_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 }
 
 /**
- * arx_detach_mcast - verb: a QP is no longer to get what is sent to a group
+ * arx_detach_mcast - verb: detach a UD QP from a group
  * @ib: QP
  * @gid: group
  * @lid: unused
@@ -406,10 +408,10 @@ int arx_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 }
 
 /**
- * arx_mcast_deliver - a run has come for a group
- * @dev: device it came to
+ * arx_mcast_deliver - deliver a run to the QPs of a group
+ * @dev: device that received it
  * @group: its destination address, v4-mapped for IPv4
- * @run: of a UD message; left as it is
+ * @run: of a UD message; unchanged
  *
  * Context: softirq, RCU read side.
  */

@@ -8,7 +8,7 @@
 
 #include "arx.h"
 
-/* The 32-bit counters of 16.1.3.5 stay at their largest value. */
+/* The 32-bit counters of 16.1.3.5 stop at their largest value. */
 static __be32 arx_pma_32(u64 value)
 {
 	return cpu_to_be32(min(value, U32_MAX));
@@ -96,21 +96,21 @@ static __be16 arx_pma_get(const struct arx_dev *dev,
 }
 
 /**
- * arx_process_mad - verb: answer a MAD that is for the device itself
+ * arx_process_mad - verb: answer a MAD for the device itself
  * @ib: device
  * @flags: unused: no key protects counters that can only be read
  * @port: its port
  * @wc: unused
  * @grh: unused
- * @in: any MAD that QP1 received, or the core's own question
+ * @in: any MAD that QP1 received, or a question of the core
  * @out: receives the answer
  * @size: unused: of @out
  * @pkey_index: receives the answer's P_Key index
  *
  * Set of PortCounters, which would reset them, is not supported: any node could
- * take them from those who watch them.
+ * reset counters that other nodes watch.
  *
- * Return: what the core is to do with @in and @out.
+ * Return: what the core must do with @in and @out.
  */
 int arx_process_mad(struct ib_device *ib, int flags, u32 port,
 		    const struct ib_wc *wc, const struct ib_grh *grh,
@@ -121,7 +121,7 @@ int arx_process_mad(struct ib_device *ib, int flags, u32 port,
 	struct ib_pma_mad *answer = (void *)out;
 	struct ib_mad_hdr *hdr = &answer->mad_hdr;
 
-	/* Nothing that is an answer itself is answered. */
+	/* An answer gets no answer. */
 	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT ||
 	    (in->mad_hdr.method != IB_MGMT_METHOD_GET &&
 	     in->mad_hdr.method != IB_MGMT_METHOD_SET))

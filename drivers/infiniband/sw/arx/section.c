@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The end of sections; see section.h. */
+/* Waiting for sections; see section.h. */
 
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -7,27 +7,29 @@
 
 #include "section.h"
 
-/* Looks before the wait for another CPU goes to sleep: some microseconds. */
-#define ARX_SECTION_LOOKS	1000
+/* Polls of another CPU's word before the wait sleeps: some microseconds. */
+#define ARX_SECTION_POLLS	1000
 
 DEFINE_PER_CPU(u32, arx_sections);
 
 static bool arx_section_left(const u32 *word, u32 seen)
 {
-	u32 now = smp_load_acquire(word);	/* pairs with arx_section_end() */
+	/* pairs with arx_section_end() */
+	u32 now = smp_load_acquire(word);
 
 	return (now ^ seen) & ~ARX_SECTION_DEPTH;
 }
 
-/* Wait until a CPU has left the section that it is in, if it is in one. */
+/* Wait until a CPU has left its present section, if it is in one. */
 static void arx_section_wait_for(const u32 *word)
 {
-	u32 seen = smp_load_acquire(word);	/* pairs with arx_section_end() */
-	int looks;
+	/* pairs with arx_section_end() */
+	u32 seen = smp_load_acquire(word);
+	int polls;
 
 	if (!(seen & ARX_SECTION_DEPTH))
 		return;
-	for (looks = 0; looks < ARX_SECTION_LOOKS; looks++) {
+	for (polls = 0; polls < ARX_SECTION_POLLS; polls++) {
 		if (arx_section_left(word, seen))
 			return;
 		cpu_relax();
@@ -39,9 +41,9 @@ static void arx_section_wait_for(const u32 *word)
 /**
  * arx_section_wait - wait for all sections that were entered before
  *
- * What the caller has taken out of its table, or has changed, before this is
- * seen by each section that this does not wait for: both sides write, then cross
- * a full barrier, then read the other's word.
+ * A section that the function does not wait for sees the change that the caller
+ * made to a table or object before: both sides write, then cross a full
+ * barrier, then read the other's word.
  *
  * Context: may sleep.
  */
@@ -54,7 +56,8 @@ void arx_section_wait(void)
 		synchronize_rcu_expedited();
 		return;
 	}
-	smp_mb();	/* the table before the words; pairs with arx_section_begin() */
+	/* orders the table before the words; pairs with arx_section_begin() */
+	smp_mb();
 	for_each_possible_cpu(cpu)
 		arx_section_wait_for(per_cpu_ptr(&arx_sections, cpu));
 }

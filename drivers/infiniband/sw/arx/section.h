@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Sections: where the data path uses QPs and memory regions without a
+ * Sections: code of the data path that uses QPs and memory regions without a
  * reference.
  *
- * They are RCU read sections that can be waited for on their own. A grace period
- * of RCU waits for every CPU of the machine, whatever it does: that is
- * milliseconds, or an interrupt for each CPU if it is expedited. Programs
+ * Sections are RCU read sections that can be waited for on their own. A grace
+ * period of RCU waits for every CPU of the machine, whatever the CPU does: that
+ * takes milliseconds, or an interrupt for each CPU if it is expedited. Programs
  * deregister memory and destroy QPs at any rate, and must pay for neither.
  *
- * Each CPU has one word: how many sections it is in, and how often it left the
- * outermost. Who ends an object takes it out of its table, then waits for each
- * CPU that is in a section to leave it. Sections run with preemption disabled
- * and are short, so most often there is nothing to wait for.
+ * Each CPU has one word: the number of sections that it is in, and how often it
+ * left the outermost one. The code that ends an object removes it from its
+ * table, then waits for each CPU that is in a section to leave it. Sections run
+ * with preemption disabled and are short, so most often there is no CPU to wait
+ * for.
  *
  * With PREEMPT_RT the data path can be preempted, and sections are plain RCU
  * read sections.
@@ -23,7 +24,10 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 
-/* The low bits: sections that the CPU is in. Above: how often it left all. */
+/*
+ * The low bits: sections that the CPU is in. The bits above: how often it left
+ * all.
+ */
 #define ARX_SECTION_DEPTH	0xffU
 #define ARX_SECTION_LEFT	(ARX_SECTION_DEPTH + 1)
 
@@ -31,13 +35,13 @@ DECLARE_PER_CPU(u32, arx_sections);
 
 /*
  * An interrupt may come between any two steps and enter sections of its own. It
- * leaves them, and the word is as before: @word already counts this one, or not
- * yet.
+ * leaves them before it returns, so @word is then as before: this section is
+ * counted, or not yet.
  */
 static inline void arx_section_begin(u32 *word)
 {
 	WRITE_ONCE(*word, READ_ONCE(*word) + 1);
-	/* The word before any table; pairs with arx_section_wait(). */
+	/* Orders the word before any table; pairs with arx_section_wait(). */
 	smp_mb();
 }
 
@@ -47,14 +51,14 @@ static inline void arx_section_end(u32 *word)
 
 	if (!(now & ARX_SECTION_DEPTH))
 		now += ARX_SECTION_LEFT;
-	/* All that was done before the word. */
+	/* Orders all accesses of the section before the word. */
 	smp_store_release(word, now);
 }
 
 /**
- * arx_section_enter - begin to use what tables lead to
+ * arx_section_enter - begin to use objects without a reference
  *
- * May be nested. It is an RCU read section, too.
+ * Sections nest. A section is an RCU read section, too.
  *
  * Context: any but NMI.
  */
@@ -68,7 +72,7 @@ static inline void arx_section_enter(void)
 }
 
 /**
- * arx_section_leave - what was found since arx_section_enter() may go
+ * arx_section_leave - end the use of objects found since arx_section_enter()
  */
 static inline void arx_section_leave(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* hw_counters of the port: the sums of the CPUs' counters. */
+/* hw_counters of the port: the sums of the per-CPU counters. */
 
 #include "arx.h"
 
@@ -62,7 +62,7 @@ struct rdma_hw_stats *arx_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 /**
  * arx_stats_sum - read one counter
  * @dev: device
- * @counter: which
+ * @counter: the counter
  *
  * Return: the sum over all CPUs.
  */
@@ -79,9 +79,9 @@ u64 arx_stats_sum(const struct arx_dev *dev, enum arx_counter counter)
 /**
  * arx_get_hw_stats - verb: read all counters
  * @ib: device
- * @stats: receives them
- * @port: its port; 0 means the device, which has none of its own
- * @index: the one that is wanted; all are read
+ * @stats: receives the values
+ * @port: its port; 0 means the device, which has no counters of its own
+ * @index: the requested counter; the function reads all
  *
  * Return: number of counters, or -EINVAL.
  */

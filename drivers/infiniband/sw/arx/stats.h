@@ -6,7 +6,7 @@
 #include <linux/percpu.h>
 #include <rdma/ib_verbs.h>
 
-/* Their names in hw_counters are in stats.c. */
+/* stats.c has their names in hw_counters. */
 enum arx_counter {
 	ARX_CNT_SENT_PKTS,
 	ARX_CNT_SENT_BYTES,

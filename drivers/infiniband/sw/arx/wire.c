@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Headers between wire and host order. A table of opcodes says everything:
- * which exist, what they mean, and so which headers follow the BTH.
+ * Headers between wire and host order. One table of opcodes says which opcodes
+ * exist and what they mean, and thereby which headers follow the BTH.
  */
 
 #include <linux/errno.h>
@@ -9,7 +9,7 @@
 
 #include "wire.h"
 
-/* Services that an opcode is defined for. */
+/* Services for which an opcode is defined. */
 #define RC	BIT(ARX_SERVICE_RC >> 5)
 #define UC	BIT(ARX_SERVICE_UC >> 5)
 #define UD	BIT(ARX_SERVICE_UD >> 5)
@@ -17,7 +17,7 @@
 #define MIDDLE	0
 #define ONLY	(ARX_FIRST | ARX_LAST)
 
-#define ARX_CNP_CODE		0x01	/* means SEND middle elsewhere */
+#define ARX_CNP_CODE		0x01 /* means SEND middle for other services */
 #define ARX_CODE		GENMASK(4, 0)
 #define ARX_SERVICE		GENMASK(7, 5)
 
@@ -25,10 +25,10 @@
 #define ARX_SHAPE		(ARX_FIRST | ARX_LAST | ARX_IMM | ARX_INV)
 
 /**
- * struct arx_opcode - what a code means
+ * struct arx_opcode - meaning of an opcode
  * @op: enum arx_op
  * @shape: its flags
- * @services: for which it is defined
+ * @services: services for which it is defined
  */
 struct arx_opcode {
 	u8 op;
@@ -36,7 +36,7 @@ struct arx_opcode {
 	u8 services;
 };
 
-/* By the lower five bits of the opcode, 9.2.1 table 38 */
+/* Indexed by the lower five bits of the opcode, 9.2.1 table 38 */
 static const struct arx_opcode arx_opcodes[ARX_CODE + 1] = {
 	[0x00] = { ARX_OP_SEND, ARX_FIRST, RC | UC },
 	[0x01] = { ARX_OP_SEND, MIDDLE, RC | UC },
@@ -63,7 +63,7 @@ static const struct arx_opcode arx_opcodes[ARX_CODE + 1] = {
 	[0x17] = { ARX_OP_SEND, ONLY | ARX_INV, RC },
 };
 
-/* The way back. */
+/* The inverse of arx_opcodes. */
 static const u8 arx_codes[][ARX_SHAPE + 1] = {
 	[ARX_OP_SEND] = {
 		[ARX_FIRST] = 0x00,
@@ -96,7 +96,10 @@ static const u8 arx_codes[][ARX_SHAPE + 1] = {
 	[ARX_OP_FETCH_ADD] = { [ONLY] = 0x14 },
 };
 
-/* Chapter 9.2 to 9.3.5. All are multiples of four bytes, in this order. */
+/*
+ * Chapters 9.2 to 9.3.5. All headers are multiples of four bytes, in this
+ * order.
+ */
 struct arx_bth {
 	u8 opcode;
 	u8 flags;
@@ -162,7 +165,7 @@ static bool arx_has_payload(const struct arx_headers *h)
 	       h->op == ARX_OP_READ_RESPONSE || h->op == ARX_OP_RESERVED;
 }
 
-/* Give @h the meaning of an opcode. */
+/* Set the fields of @h that the opcode defines. */
 static int arx_opcode_read(struct arx_headers *h, u8 opcode)
 {
 	const struct arx_opcode *o = &arx_opcodes[opcode & ARX_CODE];
@@ -192,7 +195,7 @@ static u8 arx_opcode_of(const struct arx_headers *h)
 }
 
 /**
- * arx_headers_len - how many bytes a packet's headers take
+ * arx_headers_len - bytes of a packet's headers
  * @h: headers; only @op, @service and @flags matter
  *
  * Return: bytes of the BTH and all extension headers.
@@ -231,7 +234,7 @@ static void arx_write_bth(const struct arx_headers *h, struct arx_bth *bth)
 		psn |= ARX_BTH_ACK_REQ;
 
 	bth->opcode = arx_opcode_of(h);
-	/* There is no path migration here: a QP is always "migrated". */
+	/* arx has no path migration: a QP is always "migrated". */
 	bth->flags = ARX_BTH_MIGRATED | FIELD_PREP(ARX_BTH_PAD, h->pad) |
 		     (h->flags & ARX_SOLICITED ? ARX_BTH_SOLICITED : 0);
 	bth->pkey = cpu_to_be16(h->pkey);
@@ -264,7 +267,7 @@ static void arx_write_aeth(const struct arx_headers *h, void *to)
 }
 
 /**
- * arx_headers_write - lay a packet's headers out
+ * arx_headers_write - write a packet's headers
  * @h: headers; @op and @flags must be a combination that has an opcode
  * @to: room for arx_headers_len() bytes
  *
@@ -311,9 +314,9 @@ int arx_headers_write(const struct arx_headers *h, void *to)
 }
 
 /**
- * arx_bth_next - lay a packet out that is in the middle of a message
- * @last: BTH of the one before it, which is in the middle, too
- * @to: room for ARX_BTH_LEN bytes: it has no other header
+ * arx_bth_next - write the headers of a packet in the middle of a message
+ * @last: BTH of the packet before, which is in the middle, too
+ * @to: room for ARX_BTH_LEN bytes: the packet has no other header
  */
 void arx_bth_next(const void *last, void *to)
 {
@@ -323,7 +326,7 @@ void arx_bth_next(const void *last, void *to)
 	bth->psn = cpu_to_be32(arx_psn_add(be32_to_cpu(bth->psn), 1));
 }
 
-/* All of the BTH but the opcode, which was read before. */
+/* Read the BTH without the opcode, which was read before. */
 static int arx_read_bth(struct arx_headers *h, const struct arx_bth *bth)
 {
 	u32 qpn = be32_to_cpu(bth->qpn);
@@ -378,9 +381,9 @@ static const void *arx_read_aeth(struct arx_headers *h, const void *from)
 }
 
 /**
- * arx_extensions_read - understand what follows a packet's BTH
- * @h: from arx_bth_read(); receives it
- * @bth: as many bytes of headers as that returned
+ * arx_extensions_read - parse the headers after a packet's BTH
+ * @h: headers from arx_bth_read(); the function adds the rest
+ * @bth: the BTH and the other headers, as long as arx_bth_read() returned
  */
 void arx_extensions_read(struct arx_headers *h, const void *bth)
 {
@@ -412,12 +415,11 @@ void arx_extensions_read(struct arx_headers *h, const void *bth)
 }
 
 /**
- * arx_bth_read - understand a packet's BTH alone
- * @h: receives it; fields of other headers are 0
+ * arx_bth_read - parse a packet's BTH alone
+ * @h: receives the result; fields of other headers are 0
  * @from: ARX_BTH_LEN bytes
  *
- * Return: bytes of all headers that the packet has, or -EINVAL as
- * arx_headers_read().
+ * Return: bytes of all headers of the packet, or -EINVAL as arx_headers_read().
  */
 int arx_bth_read(struct arx_headers *h, const void *from)
 {
@@ -431,13 +433,13 @@ int arx_bth_read(struct arx_headers *h, const void *from)
 }
 
 /**
- * arx_bth_goes_on - is a packet in the middle of the message of the last one?
+ * arx_bth_goes_on - true if a packet continues the message of the packet before
  * @run: headers of the run so far, as struct arx_run has them
  * @psn: of the packet
  * @from: ARX_BTH_LEN bytes
  *
- * Return: true if it is the next packet of that message and neither ends it nor
- * asks or says anything else; false tells nothing.
+ * Return: true if the packet is the next one of that message, does not end the
+ * message, and has no flags of its own; false says nothing about the packet.
  */
 bool arx_bth_goes_on(const struct arx_headers *run, u32 psn, const void *from)
 {
@@ -452,14 +454,13 @@ bool arx_bth_goes_on(const struct arx_headers *run, u32 psn, const void *from)
 }
 
 /**
- * arx_headers_read - understand a packet's headers
- * @h: receives them; fields of headers that the packet does not have are 0
+ * arx_headers_read - parse a packet's headers
+ * @h: receives the result; fields of headers that the packet lacks are 0
  * @from: the BTH
- * @len: bytes that may be read there
+ * @len: bytes readable at @from
  *
- * Return: bytes of headers, or -EINVAL: an opcode that is not understood,
- * another transport version, padding where there is no payload, or too few
- * bytes.
+ * Return: bytes of headers, or -EINVAL: an unknown opcode, another transport
+ * version, padding without payload, or too few bytes.
  */
 int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len)
 {
@@ -476,10 +477,11 @@ int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len)
 
 /**
  * arx_headers_part - headers of some packets of a run
- * @run: those of all, as struct arx_run has them; @pad is the last one's
- * @i: the first of them
- * @ends: is the last of the run among them?
- * @h: receives them
+ * @run: headers of the whole run, as in struct arx_run; @pad is the last
+ *	packet's
+ * @i: index of the first of the packets
+ * @ends: true if the last packet of the run is one of them
+ * @h: receives the headers
  */
 void arx_headers_part(const struct arx_headers *run, u32 i, bool ends,
 		      struct arx_headers *h)
@@ -502,7 +504,7 @@ static const u16 arx_rnr_timers[] = {
 };
 
 /**
- * arx_rnr_timer_us - how long an RNR NAK asks to wait
+ * arx_rnr_timer_us - wait time of an RNR NAK
  * @timer: AETH value, five bits
  *
  * Return: microseconds.

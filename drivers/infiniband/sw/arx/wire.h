@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What stands on the wire: IBA vol. 1 chapter 9 and annex A17 (RoCEv2).
- * Knows no QP.
+ * Formats on the wire: IBA vol. 1 chapter 9 and annex A17 (RoCEv2). This file
+ * knows no QPs.
  */
 #ifndef ARX_WIRE_H
 #define ARX_WIRE_H
@@ -14,13 +14,14 @@
 #define ARX_PSN_MASK		0xffffffU
 #define ARX_QPN_MASK		0xffffffU
 #define ARX_MULTICAST_QPN	0xffffffU
-#define ARX_PKEY		0xffffU	/* the one P_Key of RoCE */
+#define ARX_PKEY		0xffffU	/* the only P_Key of RoCE */
 #define ARX_BTH_LEN		12
 #define ARX_ICRC_LEN		4
-#define ARX_GRH_LEN		40	/* in front of every UD payload delivered */
+/* precedes the payload of each delivered datagram */
+#define ARX_GRH_LEN		40
 #define ARX_GSI_QKEY		0x80010000U
 
-/* What a packet does; the first half of a BTH opcode's meaning. */
+/* Operation of a packet; the first half of a BTH opcode's meaning. */
 enum arx_op {
 	ARX_OP_SEND,
 	ARX_OP_WRITE,
@@ -31,7 +32,7 @@ enum arx_op {
 	ARX_OP_COMPARE_SWAP,
 	ARX_OP_FETCH_ADD,
 	ARX_OP_CNP,
-	ARX_OP_RESERVED,	/* RC: any code that is not defined, to be refused */
+	ARX_OP_RESERVED,	/* RC: any undefined opcode, to be refused */
 };
 
 /* Service: the upper three bits of a BTH opcode, 9.2.1. */
@@ -45,7 +46,7 @@ enum arx_service {
 /* Flags of a packet and of a run. */
 enum arx_pkt_flags {
 	ARX_FIRST	= BIT(0),	/* begins a message */
-	ARX_LAST	= BIT(1),	/* ends one */
+	ARX_LAST	= BIT(1),	/* ends a message */
 	ARX_IMM		= BIT(2),	/* carries immediate data */
 	ARX_INV		= BIT(3),	/* carries an rkey to invalidate */
 	ARX_SOLICITED	= BIT(4),
@@ -54,16 +55,16 @@ enum arx_pkt_flags {
 	ARX_FECN	= BIT(7),
 };
 
-/* What only the last packet of a run may have. */
+/* Flags that only the last packet of a run may have. */
 #define ARX_LAST_FLAGS	\
 	(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED | ARX_ACK_REQ)
 
 /**
  * struct arx_headers - a packet's headers in host order
- * @op: what it does
+ * @op: operation
  * @service: enum arx_service
  * @flags: enum arx_pkt_flags
- * @pad: pad bytes behind the payload
+ * @pad: pad bytes after the payload
  * @pkey: partition key
  * @qpn: destination QPN
  * @psn: packet sequence number
@@ -77,7 +78,7 @@ enum arx_pkt_flags {
  * @msn: AETH
  * @qkey: DETH
  * @src_qpn: DETH
- * @ex: ImmDt as it stands on the wire, or the IETH's rkey in host order
+ * @ex: ImmDt in wire order, or the IETH's rkey in host order
  */
 struct arx_headers {
 	u8 op;
@@ -123,8 +124,10 @@ enum arx_aeth_type {
 };
 
 #define ARX_ACK_UNLIMITED	(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_ACK) | 0x1f)
-#define ARX_NAK(code)		(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_NAK) | (code))
-#define ARX_RNR_NAK(timer)	(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_RNR) | (timer))
+#define ARX_NAK(code) \
+	(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_NAK) | (code))
+#define ARX_RNR_NAK(timer) \
+	(FIELD_PREP(ARX_AETH_TYPE, ARX_AETH_RNR) | (timer))
 enum arx_nak_code {
 	ARX_NAK_SEQ_ERR		= 0,
 	ARX_NAK_INV_REQ		= 1,
@@ -133,7 +136,10 @@ enum arx_nak_code {
 	ARX_NAK_INV_RD_REQ	= 4,
 };
 
-/* 24-bit circular arithmetic, 9.7.2: negative if @a comes before @b. */
+/*
+ * Difference in 24-bit circular arithmetic, 9.7.2: negative if @a comes before
+ * @b.
+ */
 static inline s32 arx_psn_diff(u32 a, u32 b)
 {
 	return (s32)((a - b) << 8) >> 8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Address vectors, and the address handles that consumers hold of them. */
+/* Address vectors, and the consumers' address handles for them. */
 
 #include <net/inet_ecn.h>
 #include <net/ip.h>
@@ -10,7 +10,10 @@
 #include "compat.h"
 #include "wire.h"
 
-/* Which netdev the source address is on: a VLAN of the device's, perhaps. */
+/*
+ * Index of the netdev that has the source address; it may be a VLAN on the
+ * device's netdev.
+ */
 static int arx_av_ifindex(const struct ib_gid_attr *attr)
 {
 	struct net_device *netdev;
@@ -36,7 +39,9 @@ static int arx_av_check(const struct rdma_ah_attr *attr)
 	ipv4 = type == RDMA_NETWORK_IPV4;
 	if (!ipv4 && type != RDMA_NETWORK_IPV6)
 		return -EINVAL;
-	/* Both ends speak the same protocol, to somebody. */
+	/*
+	 * Both ends use the same protocol, and the destination is an address.
+	 */
 	if (ipv6_addr_v4mapped(dgid) != ipv4 || ipv6_addr_any(dgid))
 		return -EINVAL;
 	return 0;
@@ -58,17 +63,17 @@ static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
 }
 
 /**
- * arx_av_create - make an address vector
- * @pd: protection domain of the AH or QP it is for
- * @attr: where to; its source GID is resolved
+ * arx_av_create - create an address vector
+ * @pd: protection domain of its AH or QP
+ * @attr: destination; its source GID is resolved
  * @qpn: connected: own QPN, else 0
  * @dest_qpn: connected: the peer's, else 0
  * @gfp: how to allocate
  *
- * An address vector made in atomic context has no cache of routes: such a cache
- * is per-CPU memory, and the allocator has little of that for those who cannot
- * sleep. The CM makes an AH for each of its messages in that way, and sends one
- * MAD by it.
+ * An address vector that is created in atomic context has no cache of routes:
+ * the cache is per-CPU memory, of which the allocator has little for atomic
+ * contexts. The CM creates an AH in that way for each of its messages, and
+ * sends one MAD with it.
  *
  * Context: may sleep if @gfp says so.
  * Return: the address vector with one reference, or -EINVAL, -ENODEV (its
@@ -115,11 +120,11 @@ static void arx_av_free(struct rcu_head *rcu)
 }
 
 /**
- * arx_av_put - give a reference back
- * @av: address vector; readers under RCU may still use it, but for its GID
+ * arx_av_put - drop a reference
+ * @av: address vector; RCU readers may still use it, but not its GID
  *
- * The GID goes at once: the device's GID table must not outlive its users,
- * and does not wait for a grace period.
+ * The GID is released at once: the device's GID table must not outlive its
+ * users, and does not wait for a grace period.
  *
  * Context: any.
  */
@@ -133,8 +138,8 @@ void arx_av_put(struct arx_av *av)
 
 /**
  * arx_create_ah - verb, kernel consumers
- * @ib: to be made; the core allocated it
- * @init: where to
+ * @ib: the AH, allocated by the core
+ * @init: destination
  * @udata: NULL
  *
  * Context: may sleep if @init says so.
@@ -160,13 +165,13 @@ int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 
 /**
  * arx_create_user_ah - verb, applications
- * @ib: to be made; the core allocated it
- * @init: where to
- * @udata: receives the number by which WQEs name it
+ * @ib: the AH, allocated by the core
+ * @init: destination
+ * @udata: receives the AH's number for WQEs
  *
  * Context: may sleep.
- * Return: 0, the error of arx_av_create(), -ENOMEM also if there are too many,
- * or -EFAULT.
+ * Return: 0, the error of arx_av_create(), -ENOMEM also beyond the limit of
+ * AHs, or -EFAULT.
  */
 int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		       struct ib_udata *udata)
@@ -206,7 +211,7 @@ end:
 /**
  * arx_query_ah - verb
  * @ib: AH
- * @attr: receives where it leads
+ * @attr: receives the destination
  *
  * Return: 0.
  */

@@ -9,10 +9,10 @@
 #include "cq.h"
 #include "qp.h"
 
-/* enum ibv_wc_flags, where it differs from enum ib_wc_flags. */
+/* Values of enum ibv_wc_flags that differ from enum ib_wc_flags. */
 #define ARX_CQE_WITH_INV	8
 
-/* A completion was lost: the CQ is of no use any more. */
+/* A completion was lost: the CQ cannot be used any more. */
 static void arx_cq_overflow(struct arx_cq *cq)
 {
 	struct ib_event event = {
@@ -25,13 +25,13 @@ static void arx_cq_overflow(struct arx_cq *cq)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
 
-/* What the consumer has taken. A user's word: bounded by the caller. */
+/* Index of the consumer. A user may write any value: the caller bounds it. */
 static u32 arx_cq_consumed(const struct arx_cq *cq)
 {
 	return smp_load_acquire(&cq->ring.hdr->cons);	/* B */
 }
 
-/* Moderation: may the event that is due come with a later completion? */
+/* Moderation: true if the event that is due may wait for a later completion. */
 static bool arx_cq_holds(struct arx_cq *cq)
 {
 	bool first = !cq->held;
@@ -53,18 +53,19 @@ static void arx_cq_answer(struct arx_cq *cq, u32 arm)
 }
 
 /*
- * Is the consumer to be told of what was added, and now? An error does not wait
- * for others.
+ * True if the consumer must get an event for the added completions now. An
+ * error does not wait for other completions.
  */
 static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 {
 	u32 arm;
 
 	/*
-	 * Between writing completions and reading the request. Pairs with the
-	 * consumer's between making the request and looking once more: either
-	 * this sees the request, or the consumer the completion. (A kernel
-	 * consumer does both under cq->lock.)
+	 * Between the stores of completions and the load of the request. Pairs
+	 * with the consumer's barrier between the store of the request and its
+	 * last poll: either this side sees the request, or the consumer sees
+	 * the completion (pair F). (A kernel consumer does both under
+	 * cq->lock.)
 	 */
 	smp_mb();
 	arm = READ_ONCE(cq->ring.hdr->arm);
@@ -87,8 +88,8 @@ static void arx_cq_notify(struct arx_cq *cq)
 }
 
 /*
- * No more completions came in time. If the consumer has taken those there are,
- * it needs no event, and what it asked for is still due.
+ * No more completions came in time. If the consumer has polled all, it needs no
+ * event, and its request stays open.
  */
 static enum hrtimer_restart arx_cq_period_over(struct hrtimer *timer)
 {
@@ -117,7 +118,7 @@ static void arx_cq_notify_work(struct work_struct *work)
 	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
-/* The driver speaks of enum ib_wc_flags, applications of enum ibv_wc_flags. */
+/* The driver uses enum ib_wc_flags, applications use enum ibv_wc_flags. */
 static u16 arx_cq_user_flags(u16 flags)
 {
 	return (flags & (IB_WC_GRH | IB_WC_WITH_IMM)) |
@@ -125,11 +126,11 @@ static u16 arx_cq_user_flags(u16 flags)
 }
 
 /**
- * arx_cq_waiting - completions that an application has not taken yet
+ * arx_cq_waiting - completions that an application has not polled yet
  * @cq: any
  *
  * Context: bottom halves off; the caller's QP keeps @cq.
- * Return: how many, or any number if the application lies.
+ * Return: their number, or any number if the application wrote a wrong index.
  */
 u32 arx_cq_waiting(struct arx_cq *cq)
 {
@@ -142,11 +143,11 @@ u32 arx_cq_waiting(struct arx_cq *cq)
 }
 
 /**
- * arx_cq_begin - be about to add completions
- * @cq: where to; its lock is held until arx_cq_end()
+ * arx_cq_begin - begin to add completions
+ * @cq: the CQ; its lock is held until arx_cq_end()
  *
- * All that are added until then have one time, and the consumer's request is
- * looked at once for them.
+ * All completions until arx_cq_end() get one time stamp and one check of the
+ * consumer's request.
  *
  * Context: bottom halves off; the caller's QP keeps @cq.
  */
@@ -163,10 +164,10 @@ void arx_cq_begin(struct arx_cq *cq)
  * @cq: between arx_cq_begin() and arx_cq_end()
  * @cqe: all but the time stamp; @wc_flags are enum ib_wc_flags
  *
- * An application that polls sees it at once.
+ * An application that polls sees the completion at once.
  *
- * Return: false if the completion is lost, now or since an earlier one was: then
- * the QP must fail.
+ * Return: false if this completion, or an earlier one, is lost: the QP must
+ * then fail.
  */
 bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
 {
@@ -188,10 +189,10 @@ bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
 }
 
 /**
- * arx_cq_end - tell the consumer of what was added, if it asked for that
+ * arx_cq_end - send the event for the added completions, if requested
  * @cq: after arx_cq_begin()
  * @solicited: a message asked for a solicited event
- * @error: a completion is an error, which always is a solicited event
+ * @error: a completion is an error, which always counts as solicited
  */
 void arx_cq_end(struct arx_cq *cq, bool solicited, bool error)
 	__releases(&cq->lock)
@@ -210,12 +211,13 @@ void arx_cq_end(struct arx_cq *cq, bool solicited, bool error)
 
 /**
  * arx_cq_add - complete one work request
- * @cq: where to
- * @cqe: as of arx_cq_put()
- * @solicited: the message asked for a solicited event; errors are always one
+ * @cq: the CQ
+ * @cqe: as for arx_cq_put()
+ * @solicited: the message asked for a solicited event; errors always count as
+ *	solicited
  *
  * Context: bottom halves off; the caller's QP keeps @cq.
- * Return: as of arx_cq_put().
+ * Return: as arx_cq_put().
  */
 bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
 {
@@ -229,13 +231,13 @@ bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
 
 /**
  * arx_create_cq - verb
- * @ib: to be made; the core allocated it
- * @attr: wanted
+ * @ib: the CQ, allocated by the core
+ * @attr: requested attributes
  * @attrs: of an application, else NULL
  *
- * Completions always carry a time stamp, so that flag asks for nothing.
+ * Completions always carry a time stamp, so the flag for them has no effect.
  *
- * Return: 0, -EINVAL for what is out of range, -EOPNOTSUPP for unknown flags,
+ * Return: 0, -EINVAL for values out of range, -EOPNOTSUPP for unknown flags,
  * -ENOMEM.
  */
 int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
@@ -299,8 +301,8 @@ int arx_destroy_cq(struct ib_cq *ib, struct ib_udata *udata)
 }
 
 /*
- * Make a ring for the next size, and tell the application of it. It replaces
- * one that was never used.
+ * Make a ring for the next size, and report it to the application. It replaces
+ * a prepared ring that was never used.
  */
 static int arx_cq_prepare(struct arx_cq *cq, unsigned int cqe,
 			  struct ib_udata *udata)
@@ -325,10 +327,9 @@ static int arx_cq_prepare(struct arx_cq *cq, unsigned int cqe,
 }
 
 /*
- * Go on in another ring with the index where it was. The application has
- * written its own index there. It copies the CQEs it has not taken itself, so
- * the time that the lock is held does not depend on how many these are said to
- * be.
+ * Continue in another ring with the same index. The application has written its
+ * own index there, and copies the CQEs that it has not polled. So the time for
+ * which the lock is held does not depend on the number of CQEs.
  */
 static int arx_cq_move(struct arx_cq *cq, struct arx_ring *to)
 {
@@ -360,19 +361,20 @@ static int arx_cq_commit(struct arx_cq *cq)
 		cq->ib.cqe = arx_ring_entries(&cq->ring);
 	spin_unlock_bh(&cq->lock);
 
-	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
+	arx_ring_destroy(&ring); /* the old one, or the new one on failure */
 	return err;
 }
 
 /**
  * arx_resize_cq - verb
  * @ib: of an application, which does not poll or arm it during the second step
- * @cqe: wanted
- * @udata: of the application: which step; receives the new ring at the first
+ * @cqe: requested size
+ * @udata: of the application: the step; receives the new ring in the first step
  *
  * Context: may sleep.
- * Return: 0, -EINVAL for what is out of range, does not hold what waits, or is
- * a kernel consumer's, -ENOMEM, -EFAULT. On failure the CQ is as it was.
+ * Return: 0, -EINVAL for a size that is out of range or too small for the CQEs,
+ * or for a kernel consumer's CQ, -ENOMEM, -EFAULT. On failure the CQ is
+ * unchanged.
  */
 int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata)
 {
@@ -397,10 +399,10 @@ int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata)
 }
 
 /**
- * arx_modify_cq - verb: hold events back
+ * arx_modify_cq - verb: moderate events
  * @ib: CQ
- * @count: for so many completions; less than 2: do not
- * @period: but no longer than so many microseconds; 0: do not
+ * @count: number of completions that delay an event; less than 2: none
+ * @period: maximum delay in microseconds; 0: none
  *
  * Context: process or softirq, with interrupts on.
  * Return: 0.
@@ -416,7 +418,7 @@ int arx_modify_cq(struct ib_cq *ib, u16 count, u16 period)
 	return 0;
 }
 
-/* The QP of a completion; NULL if it is gone. */
+/* The QP of a completion; NULL if it was destroyed. */
 static struct ib_qp *arx_cq_qp(struct arx_cq *cq, const struct arx_cqe *cqe)
 {
 	struct arx_qp *qp;
@@ -459,13 +461,14 @@ static void arx_cq_wc(struct ib_wc *wc, const struct arx_cqe *cqe,
 /**
  * arx_poll_cq - verb of kernel consumers
  * @ib: CQ
- * @n: room in @wc
+ * @n: size of @wc
  * @wc: receives completions
  *
- * Completions of a QP that has been destroyed are dropped, as hardware does.
+ * Completions of a destroyed QP are dropped, as hardware does.
  *
  * Context: any but hard interrupts.
- * Return: how many; -EINVAL for an application's CQ, see arx_post_send().
+ * Return: number of completions; -EINVAL for an application's CQ, see
+ * arx_post_send().
  */
 int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
 {
@@ -492,13 +495,13 @@ int arx_poll_cq(struct ib_cq *ib, int n, struct ib_wc *wc)
 /**
  * arx_req_notify_cq - verb of kernel consumers
  * @ib: CQ
- * @flags: what to be told of; and whether to report what waits already
+ * @flags: events wanted; and whether to report queued completions
  *
- * A request for any completion is not weakened by one for solicited ones.
+ * A request for solicited completions does not weaken a request for any.
  *
  * Context: any but hard interrupts.
- * Return: 1 if completions wait and @flags asks for that, else 0; -EINVAL for
- * an application's CQ, see arx_post_send().
+ * Return: 1 if completions are queued and @flags asks for them, else 0; -EINVAL
+ * for an application's CQ, see arx_post_send().
  */
 int arx_req_notify_cq(struct ib_cq *ib, enum ib_cq_notify_flags flags)
 {

@@ -11,26 +11,27 @@
 /**
  * struct arx_cq - completion queue
  * @ib: the core's part
- * @lock: of all below; innermost lock of the driver; bottom halves off
+ * @lock: protects all fields below; innermost lock of the driver; bottom halves
+ *	off
  * @ring: CQEs
- * @next: prepared to take the place of @ring, or all zero
+ * @next: prepared ring that will replace @ring, or all zero
  * @prod: next CQE to write; the ring's prod is its copy
  * @cons: kernel consumers: next CQE to poll
- * @armed: the value of hdr->arm that has been answered with an event
+ * @armed: the value of hdr->arm for which the last event was sent
  * @added: completions since arx_cq_begin()
  * @now: CLOCK_MONOTONIC at arx_cq_begin(), in ns
- * @overflown: a CQE was lost: no more are written
+ * @overflown: a CQE was lost: no CQE is written any more
  * @overflow_told: IB_EVENT_CQ_ERR was sent
- * @count: moderation: an event is held back for so many completions; 0: off
- * @period: moderation: but not longer, in microseconds
- * @held: completions since the last event that one is due for
+ * @count: moderation: number of completions that delay an event; 0: off
+ * @period: moderation: maximum delay in microseconds
+ * @held: completions since the last event that are due for an event
  * @timer: ends @period
  * @notify: kernel consumers: calls comp_handler from softirq context, so that
  *	it never runs inside the consumer's own post call
  */
 struct arx_cq {
 	struct ib_cq ib;
-	spinlock_t lock;	/* of all below */
+	spinlock_t lock;	/* protects all below */
 	struct arx_ring ring;
 	struct arx_ring next;
 	u32 prod;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Packets of one message that travel joined need not be there yet. They are
- * folded: one packet has the headers of the run, as struct arx_run has them
- * (what begins a message and what ends it), and all the payload. The receiver
- * takes it for the run that it is. Only where packets must be packets, in front
- * of a netdev that does not take them joined or of someone else's socket, is it
- * unfolded into them.
+ * Super-packets. A run travels through the stack as one packet: the headers of
+ * the run, as struct arx_run has them (its first packet's, with the flags of
+ * its last packet), and all its payload. A receiver on this machine takes the
+ * super-packet for the run that it is. In front of a netdev that does not take
+ * joined packets, and of a socket that is not arx's, the super-packet is
+ * segmented into packets.
  */
 
 #include <linux/skbuff_ref.h>
@@ -15,16 +15,17 @@
 #include "run.h"
 
 /*
- * Payload up to this size is cheaper to copy than to refer to: a NIC's driver
- * maps each fragment, of which there are up to three, the trailer being one.
+ * Payload of up to this size is cheaper to copy than to refer to: a NIC's
+ * driver maps each fragment, of which a packet has up to three; the trailer is
+ * one.
  */
 #define ARX_UNFOLD_LINEAR	1024
 
 /**
- * arx_packet_alloc - an empty packet
- * @len: bytes it has room for
+ * arx_packet_alloc - allocate an empty packet
+ * @len: bytes of room
  *
- * Made as a NIC's driver does, in a third of alloc_skb()'s time.
+ * Allocates like a NIC's driver, in a third of the time of alloc_skb().
  *
  * Context: bottom halves off.
  * Return: the packet, or NULL.
@@ -36,7 +37,7 @@ struct sk_buff *arx_packet_alloc(u32 len)
 	struct sk_buff *skb;
 	void *data;
 
-	/* For a netdev that wants more headroom than a fragment has. */
+	/* For a netdev that needs more headroom than a fragment has. */
 	if (size > PAGE_SIZE)
 		return alloc_skb(len, GFP_ATOMIC | __GFP_NOWARN);
 	data = napi_alloc_frag(size);
@@ -49,15 +50,16 @@ struct sk_buff *arx_packet_alloc(u32 len)
 }
 
 /**
- * struct arx_folded - a folded packet, while it is being unfolded
- * @skb: it, from its BTH on
+ * struct arx_folded - a super-packet, while it is being segmented
+ * @skb: the super-packet, from its BTH on
  * @h: its headers
  * @headers: bytes of them
  * @len: bytes of payload
  * @mtu: path MTU
- * @n: packets it stands for
- * @copy: may they not refer to its pages, however long they are?
- * @trailer: memory for their trailers, held until they all have theirs
+ * @n: number of its packets
+ * @copy: true if its packets may not refer to its pages, however long they are
+ * @trailer: memory of the packets' trailers; this reference is dropped when all
+ *	packets have their trailers
  */
 struct arx_folded {
 	struct sk_buff *skb;
@@ -70,7 +72,9 @@ struct arx_folded {
 	void *trailer;
 };
 
-/* Append the @len bytes of the payload from @off on by their pages. */
+/*
+ * Append @len bytes of the payload from @off on, by reference to their pages.
+ */
 static void arx_unfold_refer(const struct arx_folded *f, struct sk_buff *to,
 			     int off, int len)
 {
@@ -98,11 +102,12 @@ static void arx_unfold_refer(const struct arx_folded *f, struct sk_buff *to,
 	}
 }
 
-/* The same for pad bytes and the place of the ICRC of packet @i. */
+/* Append the pad bytes and room for the ICRC of packet @i, by reference. */
 static void arx_unfold_trailer(struct arx_folded *f, struct sk_buff *skb,
 			       u32 i, u32 pad)
 {
-	void *p = f->trailer + i * ARX_ICRC_LEN;	/* only the last one has a pad */
+	/* only the last packet has padding */
+	void *p = f->trailer + i * ARX_ICRC_LEN;
 	struct page *page = virt_to_head_page(p);
 
 	memset(p, 0, pad + ARX_ICRC_LEN);
@@ -112,7 +117,7 @@ static void arx_unfold_trailer(struct arx_folded *f, struct sk_buff *skb,
 			pad + ARX_ICRC_LEN);
 }
 
-/* Packet @i, without headers. */
+/* Make packet @i, without headers. */
 static struct sk_buff *arx_unfold_payload(struct arx_folded *f, u32 i)
 {
 	unsigned int room = skb_headroom(f->skb) + ARX_MAX_HEADERS;
@@ -139,7 +144,7 @@ static struct sk_buff *arx_unfold_payload(struct arx_folded *f, u32 i)
 	return skb;
 }
 
-/* Headers of packet @i; @last: the one before it. */
+/* Write the headers of packet @i; @last is the packet before. */
 static void arx_unfold_headers(const struct arx_folded *f,
 			       struct sk_buff *skb, u32 i,
 			       const struct sk_buff *last)
@@ -170,7 +175,7 @@ static int arx_unfold_read(struct arx_folded *f, struct sk_buff *skb)
 	return 0;
 }
 
-/* The packets that @f stands for, at @list; returns where others may follow. */
+/* Make the packets of @f at @list; returns the place for following packets. */
 static struct sk_buff **arx_unfold_packets(struct arx_folded *f,
 					   struct sk_buff **list)
 {
@@ -197,14 +202,14 @@ static struct sk_buff **arx_unfold_packets(struct arx_folded *f,
 }
 
 /**
- * arx_unfold - replace folded packets by those they stand for
- * @list: packets, linked by ->next; each begins with its BTH. The folded ones
- *	are left as they were and consumed; new ones have the same headroom
- * @size: gso_size of what they were joined with
- * @features: of the netdev in front of which this happens
+ * arx_unfold - replace super-packets by their packets
+ * @list: packets, linked by ->next; each begins with its BTH. Super-packets are
+ *	consumed; the packets have the same headroom
+ * @size: gso_size of the packets with which they were joined
+ * @features: of the netdev in front of which they are segmented
  *
  * Context: any with interrupts on.
- * Return: 0; -ENOMEM or -EINVAL, what could be replaced has been.
+ * Return: 0; -ENOMEM or -EINVAL after some super-packets have been replaced.
  */
 int arx_unfold(struct sk_buff **list, u32 size, netdev_features_t features)
 {
@@ -245,7 +250,7 @@ int arx_unfold(struct sk_buff **list, u32 size, netdev_features_t features)
 
 /**
  * arx_folded_largest - bytes from BTH to ICRC of the largest packet of a run
- * @h: headers of the run, which is long enough to be folded
+ * @h: headers of the run, which is long enough for a super-packet
  * @mtu: path MTU
  *
  * Return: bytes.

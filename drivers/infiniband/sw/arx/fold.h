@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* One packet for a run, until it is let apart. */
+/* Super-packets: one packet for a whole run. */
 #ifndef ARX_FOLD_H
 #define ARX_FOLD_H
 
@@ -9,12 +9,12 @@
 #include "wire.h"
 
 /**
- * arx_folds - may a run be one packet until it is let apart?
+ * arx_folds - true if a run may travel as a super-packet
  * @len: bytes of payload
  * @mtu: path MTU
  *
- * Return: true if that packet is longer than any on the wire: it is known by
- * that.
+ * Return: true if the super-packet is longer than any packet of its path MTU;
+ * that is how receivers recognise it.
  */
 static inline bool arx_folds(u32 len, u32 mtu)
 {
@@ -22,11 +22,11 @@ static inline bool arx_folds(u32 len, u32 mtu)
 }
 
 /**
- * arx_is_folded - does a packet stand for several?
+ * arx_is_folded - true if a packet is a super-packet
  * @len: bytes from its BTH to its ICRC
- * @size: gso_size of the packets it was joined with, none from a wire
+ * @size: gso_size of the packets with which it was joined; none from a wire
  *
- * Return: true if so.
+ * Return: true if it is longer than a packet of the path MTU.
  */
 static inline bool arx_is_folded(u32 len, u32 size)
 {
@@ -34,10 +34,11 @@ static inline bool arx_is_folded(u32 len, u32 size)
 }
 
 /**
- * arx_folded_mtu - path MTU of folded packets
- * @size: gso_size of what they were joined with
+ * arx_folded_mtu - path MTU of super-packets
+ * @size: gso_size of the packets with which they were joined
  *
- * All path MTUs are powers of two, and no packet's headers are as long.
+ * All path MTUs are powers of two, and the headers of a packet are shorter than
+ * any.
  *
  * Return: bytes.
  */

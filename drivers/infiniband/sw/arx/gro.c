@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Packets of one message that a NIC delivers together become one again, before
- * the stack looks at each of them, and so do messages of one packet each, if
- * they are as long as each other. They are joined as arx_gso_join() does it,
- * and, should it turn out that they only pass through, parted as those are. An
- * ICRC is checked here, while the packet's own headers still stand, and only
- * of packets that find a companion: the others are checked when they arrive.
+ * GRO: joins packets of one message that a NIC delivers together, before the
+ * stack handles each of them, and also messages of one packet each, if they
+ * have the same length. They are joined like the packets of arx_gso_join() and,
+ * if this machine only forwards them, split like those. The ICRC is checked
+ * here, while the packet's own headers still exist, and only of packets that
+ * are joined: the ICRCs of others are checked when they are received.
  */
 
 #include <net/gro.h>
@@ -15,7 +15,9 @@
 #include "gso.h"
 #include "qp.h"
 
-/* Where the BTH is, in all packets of a flow. */
+/*
+ * Length of the IP header: the BTH has the same place in all packets of a flow.
+ */
 static int arx_gro_ip_len(const struct sk_buff *skb, int bth)
 {
 	return bth - (int)sizeof(struct udphdr) -
@@ -27,7 +29,7 @@ static const struct iphdr *arx_gro_ip(const struct sk_buff *skb)
 	return (void *)skb->data + NAPI_GRO_CB(skb)->network_offset;
 }
 
-/* Only what one of our QPs waits for: anything else is none of our business. */
+/* Only packets that a QP of arx waits for are joined. */
 static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
 			   const struct arx_headers *h)
 {
@@ -56,16 +58,16 @@ static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
 	       ipv6_addr_equal(&av->saddr, &daddr);
 }
 
-/* Is it a message of its own? */
+/* True if the packet is a whole message. */
 static bool arx_gro_whole(const struct arx_headers *h)
 {
 	return h->flags & ARX_FIRST && h->flags & ARX_LAST;
 }
 
 /*
- * Is it what others may follow, with lengths that agree and linear headers? One
- * with a UDP checksum stays alone: nobody would make it again for each packet,
- * should what was joined be parted. (RoCE has none: A17.3.1.)
+ * True if other packets may follow this one, with lengths that agree and linear
+ * headers. A packet with a UDP checksum stays alone: if joined packets were
+ * split again, nothing would compute its checksum. (RoCE has none: A17.3.1.)
  */
 static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
 {
@@ -83,16 +85,17 @@ static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
 	    !pskb_may_pull(skb, bth + len))
 		return false;
 	udp = (void *)skb->data + bth - sizeof(*udp);
-	return !udp->check && ntohs(udp->len) == sizeof(*udp) + skb_gro_len(skb);
+	return !udp->check &&
+	       ntohs(udp->len) == sizeof(*udp) + skb_gro_len(skb);
 }
 
-/* Can no other follow it? */
+/* True if no packet can follow it. */
 static bool arx_gro_ends(const struct arx_headers *h)
 {
 	return h->flags & ARX_LAST && !(h->flags & ARX_FIRST);
 }
 
-/* Payload of a packet that takes @len bytes from BTH to ICRC. */
+/* Payload of a packet that has @len bytes from BTH to ICRC. */
 static int arx_gro_payload(const struct arx_headers *h, int len)
 {
 	return len - arx_headers_len(h) - h->pad - ARX_ICRC_LEN;
@@ -108,8 +111,9 @@ static bool arx_gro_last(const struct sk_buff *p, int bth,
 }
 
 /*
- * May @skb follow @last in @p by its place in a message and its length? This
- * must be such that arx_gso_split() could find the packets in a linear buffer.
+ * True if @skb may follow @last in @p, by its place in a message and its
+ * length. The rule must let arx_gso_split() find the packets in a linear
+ * buffer.
  */
 static bool arx_gro_continues(const struct sk_buff *p,
 			      const struct arx_headers *last,
@@ -162,8 +166,8 @@ static void arx_gro_chain(struct sk_buff *p, struct sk_buff *skb, int bth)
 	struct sk_buff *last = NAPI_GRO_CB(p)->last;
 
 	/*
-	 * Packets from a socket of this host (veth keeps their owner for GRO,
-	 * which compares it): @p stands for what both were charged.
+	 * Packets from a socket of this machine (veth keeps their owner, and
+	 * GRO compares owners): @p takes over the charge of both.
 	 */
 	skb->destructor = NULL;
 	skb->sk = NULL;
@@ -182,7 +186,7 @@ static void arx_gro_chain(struct sk_buff *p, struct sk_buff *skb, int bth)
 	NAPI_GRO_CB(skb)->same_flow = 1;
 }
 
-/* Add @skb to @p; false if one of them is not what it seems. */
+/* Add @skb to @p; false if one of them is malformed. */
 static bool arx_gro_merge(struct sk_buff *p, const struct arx_headers *last,
 			  struct sk_buff *skb, int bth)
 {
@@ -200,13 +204,13 @@ static bool arx_gro_merge(struct sk_buff *p, const struct arx_headers *last,
 }
 
 /**
- * arx_gro_receive - a packet for the UDP port came from a NIC
+ * arx_gro_receive - a NIC delivers a packet for the UDP port
  * @sk: the namespace's socket
- * @head: packets that are being held
+ * @head: held packets
  * @skb: the packet; its BTH is at its GRO offset
  *
  * Context: softirq, RCU read side.
- * Return: a held packet to let go before @skb, or NULL.
+ * Return: a held packet to deliver before @skb, or NULL.
  */
 struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
 				struct sk_buff *skb)
@@ -225,12 +229,12 @@ struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
 		    arx_gro_follows(p, &last, skb, &h) &&
 		    arx_gro_merge(p, &last, skb, bth))
 			return arx_gro_ends(&h) ? p : NULL;
-		/* What does not follow must not overtake either. */
+		/* A packet that does not continue @p must not overtake it. */
 		pp = p;
 		break;
 	}
 
-	/* Hold what others may follow. */
+	/* Hold packets that others may follow. */
 	arx_section_enter();
 	if (!part || arx_gro_ends(&h) ||
 	    !arx_gro_wanted(skb, sock_net(sk), &h))
@@ -240,10 +244,10 @@ struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
 }
 
 /**
- * arx_gro_complete - packets held together are let go
+ * arx_gro_complete - packets that were held together are delivered
  * @sk: the namespace's socket
  * @skb: the first of several
- * @nhoff: unused: where its BTH is
+ * @nhoff: unused: offset of its BTH
  *
  * Context: softirq, RCU read side.
  * Return: 0.

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The packets of a run travel as one: the first carries the others on its
- * frag_list, and the stack takes its decisions once for all. Their ICRCs are
- * not there yet, as a TCP checksum is not while a packet has not left: to the
- * stack they are packets of a protocol inside a UDP tunnel, a protocol that
- * does not exist on any wire and whose segmentation offload is ours. Wherever
- * the stack would let them apart, in front of a netdev that does not take them
- * whole, or a socket that is not ours, it calls arx_gso_segment() to do so, and
- * that fills in the ICRCs. What arrives at our own socket still joined has not
- * left this machine, and nobody but this file could have made it.
+ * Joined packets: the packets of a batch pass the stack as one. The first
+ * packet carries the others on its frag_list, and the stack handles all of them
+ * at once. They have no ICRCs yet, as a TCP packet has no checksum before it
+ * leaves. To the stack they are packets of a protocol inside a UDP tunnel, a
+ * protocol that no wire has and whose segmentation offload is implemented here.
+ * In front of a netdev that does not take joined packets, and of a socket that
+ * is not arx's, the stack calls arx_gso_segment(), which splits them and
+ * computes the ICRCs. Joined packets that arrive at arx's own socket have not
+ * left this machine, and only this file can have made them.
  *
- * The packets of one message are folded: one packet with the headers of the run
- * and all its payload stands for them, and is unfolded only if it must leave.
+ * The packets of one message are a super-packet (fold.c): one packet with the
+ * headers of the run and all its payload. A super-packet is segmented only if
+ * it must leave.
  *
- * On the way the stack may clone the whole or make it linear. To find the
- * packets in a linear buffer, too, each has its length where its ICRC will be,
- * and they are taken off the end one by one. Packets that came from a wire have
- * an ICRC there, so GRO joins only those whose lengths follow from a rule: all
- * are of gso_size, but if the first begins a longer message, it is longer by as
- * much as its opcode says, and the last may be shorter.
+ * On the way the stack may clone joined packets or make them linear. To find
+ * the packets in a linear buffer, each packet has its length in the place of
+ * its ICRC; they are taken off the end one by one. Packets from a wire have an
+ * ICRC there. So GRO joins only packets whose lengths follow from a rule: all
+ * have gso_size, but if the first begins a longer message, it is longer as its
+ * opcode says, and the last may be shorter.
  */
 
 #include <linux/ip.h>
@@ -36,21 +37,23 @@
 #include "wire.h"
 
 /*
- * The kinds of offload this looks like; no netdev but a virtual one has all.
- * What has not been on a wire has one more, which only makes it stand apart.
- * None of them can be told by a virtio_net_hdr, so that no guest and no packet
- * socket gets packets joined whose ICRCs are missing.
+ * The GSO types that joined packets claim; only virtual netdevs have all of
+ * these features. Packets that have not been on a wire have one more type,
+ * which only marks them. A virtio_net_hdr can express none of the types, so
+ * that no guest and no packet socket gets joined packets without ICRCs.
  */
 #define ARX_GSO_TYPE	(SKB_GSO_UDP_TUNNEL | SKB_GSO_FRAGLIST)
 #define ARX_GSO_FRESH	SKB_GSO_IPXIP4
 
-/* The inner protocol: for experiments, says RFC 3692. 0: none was free. */
+/*
+ * The inner protocol: a number for experiments of RFC 3692. 0: none was free.
+ */
 static u8 arx_gso_proto __read_mostly;
 
 /**
- * arx_gso_usable - can packets be joined?
+ * arx_gso_usable - true if packets can be joined
  *
- * Return: false if the stack does not know our protocol.
+ * Return: false if both protocol numbers were in use.
  */
 bool arx_gso_usable(void)
 {
@@ -68,14 +71,14 @@ static int arx_gso_meets_xdp(struct net_device *netdev,
 }
 
 /**
- * arx_gso_may_leave - may joined packets be given to a netdev?
- * @netdev: where the route leads
+ * arx_gso_may_leave - true if a netdev may be given joined packets
+ * @netdev: netdev of the route
  *
- * XDP in generic mode sends without asking the stack to let packets apart. At
- * the other end of a veth it can be seen from here, and below other netdevs.
+ * XDP in generic mode sends without asking the stack to split packets. This is
+ * checked at the other end of a veth, and below other netdevs.
  *
  * Context: RCU read side.
- * Return: true if so.
+ * Return: true if no such XDP program is there.
  */
 bool arx_gso_may_leave(struct net_device *netdev)
 {
@@ -86,11 +89,12 @@ bool arx_gso_may_leave(struct net_device *netdev)
 }
 
 /**
- * arx_gso_join - make packets travel as one
+ * arx_gso_join - join packets
  * @first: first packet, from the BTH on; the others follow by ->next; each ends
- *	with what arx_gso_write_len() writes, and may be folded
- * @n: number of packets, unfolded
- * @size: bytes from BTH to ICRC of the largest, unfolded
+ *	with the length that arx_gso_write_len() writes, and may be a
+ *	super-packet
+ * @n: number of packets, segmented
+ * @size: bytes from BTH to ICRC of the largest packet, segmented
  *
  * Context: any.
  */
@@ -110,12 +114,12 @@ void arx_gso_join(struct sk_buff *first, unsigned int n, unsigned int size)
 	info->gso_size = size;
 	info->gso_segs = n;
 	info->gso_type = ARX_GSO_TYPE | ARX_GSO_FRESH;
-	/* There is nothing to compute but what we compute. */
+	/* Only this file computes checksums of these packets. */
 	first->ip_summed = CHECKSUM_UNNECESSARY;
 }
 
 /**
- * arx_gso_mark - show the stack what is inside
+ * arx_gso_mark - describe the inner headers to the stack
  * @skb: joined packets, from the IP header on
  *
  * Context: any.
@@ -132,9 +136,9 @@ void arx_gso_mark(struct sk_buff *skb)
 }
 
 /**
- * arx_gso_mark_checked - the same for packets that came from a wire
- * @skb: packets joined by GRO, their ICRCs checked; gso_size is as
- *	arx_gso_join() has it
+ * arx_gso_mark_checked - mark joined packets that came from a wire
+ * @skb: packets joined by GRO, their ICRCs checked; gso_size is that of
+ *	arx_gso_join()
  * @n: number of packets
  *
  * Context: any.
@@ -147,7 +151,7 @@ void arx_gso_mark_checked(struct sk_buff *skb, unsigned int n)
 	arx_gso_mark(skb);
 }
 
-/* Not what a guest or a tunnel hands in. */
+/* False for packets that a guest or a tunnel hands in. */
 static bool arx_gso_fits(const struct sk_buff *skb)
 {
 	const struct skb_shared_info *info = skb_shinfo(skb);
@@ -160,11 +164,11 @@ static bool arx_gso_fits(const struct sk_buff *skb)
 }
 
 /**
- * arx_gso_is_checked - has GRO checked the ICRCs of these packets?
+ * arx_gso_is_checked - true if GRO has checked the ICRCs of joined packets
  * @skb: joined packets
  *
  * Context: any.
- * Return: true if so; false: they have none, and never left this machine.
+ * Return: true if so; false if they have no ICRCs and never left this machine.
  */
 bool arx_gso_is_checked(const struct sk_buff *skb)
 {
@@ -172,18 +176,18 @@ bool arx_gso_is_checked(const struct sk_buff *skb)
 }
 
 /**
- * arx_gso_is_ours - did this file or GRO join these packets?
+ * arx_gso_is_ours - true if this file or GRO joined these packets
  * @skb: any packet
  *
  * Context: any.
- * Return: true if so: their ICRCs are of no interest any more.
+ * Return: true if so: their ICRCs need no check any more.
  */
 bool arx_gso_is_ours(const struct sk_buff *skb)
 {
 	return skb->encapsulation && arx_gso_fits(skb);
 }
 
-/* A copy of the bytes [@off, @off + @len) as a packet of its own. */
+/* Copy the bytes [@off, @off + @len) into a packet of its own. */
 static struct sk_buff *arx_gso_copy(const struct sk_buff *skb, int off,
 				    int len)
 {
@@ -202,8 +206,8 @@ static struct sk_buff *arx_gso_copy(const struct sk_buff *skb, int off,
 }
 
 /*
- * Packets from a wire: bytes of the first one, whose headers may be longer than
- * others'.
+ * Packets from a wire: bytes of the first packet, whose headers may be longer
+ * than those of the others.
  */
 static int arx_gso_first_len(struct sk_buff *skb)
 {
@@ -239,7 +243,7 @@ static int arx_gso_last_len(struct sk_buff *skb, int end, int n)
 	return min_t(u32, le32_to_cpu(len), INT_MAX);
 }
 
-/* Somebody made the whole linear: copy all packets but the first out of it. */
+/* The stack made joined packets linear: copy all packets but the first. */
 static struct sk_buff *arx_gso_split_linear(struct sk_buff *skb)
 {
 	struct sk_buff *rest = NULL;
@@ -271,8 +275,8 @@ fail:
 }
 
 /*
- * Take the packets off the frag_list; those that others hold are cloned. What
- * they add to the socket's account goes with them.
+ * Take the packets off the frag_list; shared packets are cloned. Their part of
+ * the socket's account goes with them.
  */
 static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
 {
@@ -306,14 +310,14 @@ static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
 }
 
 /**
- * arx_gso_split - let joined packets apart
+ * arx_gso_split - split joined packets
  * @skb: from the first packet's BTH on; becomes the first packet
  *
- * What is folded stays so.
+ * Super-packets are not segmented.
  *
  * Context: any.
  * Return: the other packets, linked by ->next; NULL if there are none; an
- * error, after which @skb is good for nothing but to be freed.
+ * error, after which @skb can only be freed.
  */
 struct sk_buff *arx_gso_split(struct sk_buff *skb)
 {
@@ -329,7 +333,7 @@ struct sk_buff *arx_gso_split(struct sk_buff *skb)
 	return rest;
 }
 
-/* Others may hold the memory of its ICRC, too, and write another there. */
+/* Make the memory of the ICRC private: a clone may write another ICRC there. */
 static int arx_gso_own_trailer(struct sk_buff *skb)
 {
 	struct skb_shared_info *info = skb_shinfo(skb);
@@ -353,7 +357,7 @@ static int arx_gso_own_trailer(struct sk_buff *skb)
 	return 0;
 }
 
-/* Packet @i on its own: IP and UDP for it alone, and its ICRC. */
+/* Give packet @i IP and UDP headers of its own, and its ICRC. */
 static void arx_gso_finish(struct sk_buff *skb, int ip_len, int i)
 {
 	int udp_len = sizeof(struct udphdr) + skb->len;
@@ -363,7 +367,7 @@ static void arx_gso_finish(struct sk_buff *skb, int ip_len, int i)
 
 	udp->len = htons(udp_len);
 	if (ip->version == 4) {
-		/* What inet_gso_segment() is about to write there. */
+		/* inet_gso_segment() will write this identification. */
 		ip->id = htons(ntohs(ip->id) + i);
 		ip->tot_len = htons(ip_len + udp_len);
 	} else {
@@ -376,7 +380,9 @@ static void arx_gso_finish(struct sk_buff *skb, int ip_len, int i)
 	skb_store_bits(skb, skb->len - sizeof(icrc), &icrc, sizeof(icrc));
 }
 
-/* Make a packet writable, with @outer bytes of headers and state of @head. */
+/*
+ * Make a packet writable, with @outer bytes of headers and the state of @head.
+ */
 static int arx_gso_dress(struct sk_buff *skb, struct sk_buff *head, int outer,
 			 netdev_features_t features)
 {
@@ -391,7 +397,10 @@ static int arx_gso_dress(struct sk_buff *skb, struct sk_buff *head, int outer,
 	return 0;
 }
 
-/* The same for @head, which nobody else holds yet. A pskb_copy() shows nothing. */
+/*
+ * The same for @head, which is not shared yet. A pskb_copy() does not show
+ * that.
+ */
 static int arx_gso_redress(struct sk_buff *head, netdev_features_t features)
 {
 	int err = arx_gso_own_trailer(head);
@@ -401,7 +410,7 @@ static int arx_gso_redress(struct sk_buff *head, netdev_features_t features)
 	return err;
 }
 
-/* Is the outer IP header as we made it? */
+/* True if the outer IP header is as arx wrote it. */
 static bool arx_gso_ip_fits(const struct sk_buff *skb, int outer, int ip_len)
 {
 	const struct iphdr *ip;
@@ -414,9 +423,9 @@ static bool arx_gso_ip_fits(const struct sk_buff *skb, int outer, int ip_len)
 }
 
 /*
- * The stack lets packets apart, on the way out or in front of a socket. Outer
- * headers are @head's only: what the stack did to them it did to all. It sets
- * them up once more afterwards, to the same lengths and identifications.
+ * The stack splits packets, on transmit or in front of a socket. Outer headers
+ * are @head's only: the stack's changes to them apply to all packets. The stack
+ * sets them up once more afterwards, with the same lengths and identifications.
  */
 static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 				       netdev_features_t features, int ip_len)
@@ -442,7 +451,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 		kfree_skb_list(rest);
 		return ERR_PTR(-ENOMEM);
 	}
-	skb_get(head);		/* the caller frees what it handed in */
+	skb_get(head); /* the caller frees the packet that it passed in */
 	head->next = rest;
 	if (!checked && arx_unfold(&list, size, features))
 		goto fail;
@@ -453,14 +462,19 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 		arx_gso_finish(skb, ip_len, n++);
 		last = skb;
 	}
-	/* From a veth GRO's packets may have an owner, who counted already. */
+	/*
+	 * From a veth GRO's packets may have an owner, who was already charged.
+	 */
 	if (!checked)
 		arx_sock_icrc_computed(head, n);
 
-	/* What UDP has received asks for nothing, or the stack complains. */
+	/*
+	 * Packets that UDP has received must not ask for a checksum; otherwise
+	 * the stack warns.
+	 */
 	if (folded)
 		head->ip_summed = CHECKSUM_UNNECESSARY;
-	list->prev = last;	/* as validate_xmit_skb_list() expects it */
+	list->prev = last;	/* as validate_xmit_skb_list() expects */
 	return list;
 
 fail:
@@ -516,9 +530,9 @@ static void arx_gso_del6(u8 proto)
 #endif
 
 /**
- * arx_gso_init - introduce our protocol to the stack
+ * arx_gso_init - register the inner protocol with the stack
  *
- * If the numbers for experiments are taken, packets travel one by one.
+ * If the numbers for experiments are in use, packets are not joined.
  */
 void arx_gso_init(void)
 {
@@ -537,7 +551,7 @@ void arx_gso_init(void)
 }
 
 /**
- * arx_gso_exit - undo arx_gso_init(); packets still joined are dropped
+ * arx_gso_exit - undo arx_gso_init(); packets that are still joined are dropped
  *
  * Context: may sleep.
  */

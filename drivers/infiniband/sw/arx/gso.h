@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Packets that travel together, and whose ICRC is computed when they part. */
+/*
+ * Joined packets: packets that pass the stack as one, and get their ICRCs when
+ * they are split.
+ */
 #ifndef ARX_GSO_H
 #define ARX_GSO_H
 
 #include <linux/skbuff.h>
 #include <linux/unaligned.h>
 
-/* A packet's length, in the place of its ICRC until that is computed. */
+/* Until its ICRC is computed, a packet has its length in that place. */
 static inline void arx_gso_write_len(void *icrc, u32 len)
 {
 	put_unaligned_le32(len, icrc);

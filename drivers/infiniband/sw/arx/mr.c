@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory regions: registration, invalidation, atomics; who looks one up by its
- * key finds that in mr.h. Knows no QP.
+ * Memory regions: registration, invalidation, atomics. mr.h has the look-up of
+ * a region by its key. This file knows no QPs.
  *
  * The device has no DMA: a "DMA address" of the core is a kernel address, and
- * every page here is in the direct map. A region is an array of blocks of one
- * size, as large as its memory allows, and an access is arithmetic on it.
+ * every page is in the direct map. A region is an array of blocks of one size,
+ * as large as its memory allows, and an access is arithmetic on the array.
  */
 
 #include <linux/overflow.h>
@@ -16,13 +16,15 @@
 #include "compat.h"
 #include "mr.h"
 
-/* What a user may ask of a region. Hints are taken, and change nothing. */
+/* Access that a user may request. Hints are accepted and ignored. */
 #define ARX_MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 			 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB |	   \
 			 IB_ACCESS_OPTIONAL)
 
-/* No larger blocks, though memory may allow it: arx_mr.offset has 32 bits. */
+/*
+ * Larger blocks are not used even if memory allows: arx_mr.offset has 32 bits.
+ */
 #define ARX_MR_BLOCK_SIZES	GENMASK(30, PAGE_SHIFT)
 
 #define ARX_MR_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
@@ -34,8 +36,8 @@ static bool arx_mr_is_dma(const struct arx_mr *mr)
 }
 
 /*
- * A kernel address. A region that peers may use takes their word for it, so
- * that word must name memory.
+ * The address of a DMA MR is a kernel address. A peer may send any address to a
+ * region with remote access, so it must be checked to be memory.
  */
 static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
 {
@@ -49,12 +51,12 @@ static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
 
 /**
  * arx_mr_at_blocks - arx_mr_at() of bytes that are not in one block
- * @mr: as there
- * @iova: as there
- * @len: as there
+ * @mr: as for arx_mr_at()
+ * @iova: as for arx_mr_at()
+ * @len: as for arx_mr_at()
  *
- * Context: as there.
- * Return: as there.
+ * Context: as arx_mr_at().
+ * Return: as arx_mr_at().
  */
 void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
 {
@@ -69,7 +71,7 @@ void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
 	if (n >= mr->nblocks)
 		return NULL;
 
-	/* Blocks that follow each other are one. */
+	/* Contiguous blocks count as one. */
 	offset &= block_size - 1;
 	have = block_size - offset;
 	while (have < *len && n + 1 < mr->nblocks &&
@@ -78,24 +80,24 @@ void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
 		n++;
 	}
 	*len = min_t(size_t, *len, have);
-	/* The first of them, counted back from the last. */
+	/* The first of the contiguous blocks, counted back from the last. */
 	return mr->blocks[n] + block_size - have;
 }
 
 /**
- * arx_mr_invalidate - take a region's key back
+ * arx_mr_invalidate - invalidate a region's key
  * @dev: device of the key
  * @pd: protection domain of the QP
  * @key: of a fast registration region; no other can be invalidated
  *
- * Invalid already is fine. When this returns 0, no peer's request reads or writes
- * the region any more. A request that does so now, on another CPU, is not waited
- * for: bottom halves are off here. The caller tries again later; the region gets
- * no new users until then.
+ * A key that is invalid already is no error. When the function returns 0, no
+ * peer's request reads or writes the region any more. It does not wait for a
+ * request that does so now on another CPU, because bottom halves are off. The
+ * caller tries again later; the region gets no new users until then.
  *
  * Context: in a section.
- * Return: 0, -EBUSY if a request uses the region, or -EINVAL if the key names no
- * such region.
+ * Return: 0, -EBUSY if a request uses the region, or -EINVAL if there is no such
+ * region.
  */
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 {
@@ -110,14 +112,15 @@ int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 }
 
 /**
- * arx_mr_fast_reg - give a region the memory that was mapped to it
+ * arx_mr_fast_reg - register the memory that was mapped to a region
  * @mr: from arx_alloc_mr(), after arx_map_mr_sg()
  * @pd: protection domain of the QP
- * @key: to be valid from now on; its upper bits are the region's own
+ * @key: valid from now on; its upper bits are the region's own
  * @access: enum ib_access_flags
  *
- * Context: RCU read side; the consumer does nothing with @mr meanwhile.
- * Return: 0, or -EINVAL if the region is another's, in use or has no such key.
+ * Context: RCU read side; the consumer does not use @mr meanwhile.
+ * Return: 0, or -EINVAL if the region has another PD, is in use or has no such
+ * key.
  */
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access)
 {
@@ -125,25 +128,29 @@ int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access)
 	    READ_ONCE(mr->state) != ARX_MR_FREE || access & ~ARX_MR_ACCESS)
 		return -EINVAL;
 
-	/* The consumer may have renamed the first byte since it was mapped. */
+	/*
+	 * The consumer may have changed the address of the first byte after
+	 * mapping.
+	 */
 	mr->iova = mr->ib.iova;
 	mr->length = mr->ib.length;
 	mr->access = access;
 	mr->key = key;
-	/* Pairs with arx_mr_find(): a region that is valid is whole. */
+	/* Pairs with arx_mr_find(): a valid region is complete. */
 	smp_store_release(&mr->state, ARX_MR_VALID);
 	return 0;
 }
 
 /**
  * arx_mr_atomic - compare and swap, or fetch and add, of eight bytes
- * @at: where
- * @compare: which of the two
+ * @at: address
+ * @compare: true for compare and swap
  * @compare_add: value to compare with, or to add
  * @swap: value to store if the comparison holds
  * @orig: receives the value before
  *
- * The word itself is worked on, so it is atomic against this host's CPUs, too.
+ * The CPU's atomic instructions work on the word itself, so the operation is
+ * atomic against this machine's CPUs, too.
  *
  * Return: 0, or -EINVAL if @at is not aligned.
  */
@@ -196,13 +203,15 @@ static void arx_mr_free(struct arx_mr *mr)
 	kfree(mr);
 }
 
-/* From here on it is found. Only the upper part of a key is drawn with care. */
+/*
+ * The region can be found from here on. Only the upper part of a key is random.
+ */
 static struct ib_mr *arx_mr_publish(struct arx_mr *mr)
 {
 	struct arx_dev *dev = to_arx_dev(mr->ib.device);
 	int err;
 
-	/* The key cannot hold before it is known in full. */
+	/* No key is valid before it is complete. */
 	err = arx_ids_add(&dev->mrs, &mr->id);
 	if (err) {
 		arx_mr_free(mr);
@@ -213,7 +222,7 @@ static struct ib_mr *arx_mr_publish(struct arx_mr *mr)
 	mr->ib.rkey = mr->key;
 	if (arx_mr_is_fast(mr))
 		return &mr->ib;
-	/* Pairs with arx_mr_find(): a region that is valid is whole. */
+	/* Pairs with arx_mr_find(): a valid region is complete. */
 	smp_store_release(&mr->state, ARX_MR_VALID);
 	return &mr->ib;
 }
@@ -241,8 +250,8 @@ struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access)
 }
 
 /*
- * Blocks are found by where the memory lies for the user, not by @iova: any
- * block size then fits any iova.
+ * Blocks follow the memory's addresses in the process, not @iova: any block
+ * size then fits any iova.
  */
 static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
 {
@@ -273,7 +282,7 @@ static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
 	return mr;
 }
 
-/* A region without a byte pins nothing, and its key is good for nothing. */
+/* A region of 0 bytes pins nothing, and its key allows no access. */
 static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
 				     int access)
 {
@@ -300,13 +309,13 @@ static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
  * @pd: protection domain
  * @start: address in the process
  * @length: bytes, any number
- * @iova: what users of the key are to call the first byte
+ * @iova: address of the first byte in work requests
  * @access: enum ib_access_flags
  * @udata: of the application
  *
  * Context: may sleep.
  * Return: the region, -EINVAL if the addresses wrap around, -EOPNOTSUPP for
- * access that arx does not have, or what pinning says.
+ * unsupported access, or the error of pinning.
  */
 struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 			      int access, struct ib_udata *udata)
@@ -316,7 +325,7 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 
 	if (access & ~ARX_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	/* The last byte may be that of the address space. */
+	/* The last byte may be the last one of the address space. */
 	if ((length && check_add_overflow(iova, length - 1, &last)) ||
 	    overflows_type(start, unsigned long) ||
 	    overflows_type(length, size_t))
@@ -333,7 +342,7 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	return arx_mr_publish(mr);
 }
 
-/* Can @mr get @access without another look at the process's memory? */
+/* True if @mr can get @access without pinning the memory again. */
 static bool arx_mr_pinned_for(const struct arx_mr *mr, int access)
 {
 	return !mr->umem || mr->umem->writable || !ib_access_writable(access);
@@ -342,16 +351,16 @@ static bool arx_mr_pinned_for(const struct arx_mr *mr, int access)
 /**
  * arx_rereg_user_mr - verb: change an application's region
  * @ib: region
- * @flags: enum ib_mr_rereg_flags: what is to change
+ * @flags: enum ib_mr_rereg_flags: attributes to change
  * @start: new address in the process
  * @length: new length
- * @iova: new address for users
+ * @iova: new address in work requests
  * @access: new access
- * @pd: the PD it is to have, new or old
+ * @pd: the PD it gets, new or old
  * @udata: of the application
  *
- * Return: NULL if @ib has been changed, a new region with a new key to take its
- * place, or as arx_reg_user_mr().
+ * Return: NULL if @ib has been changed, a new region with a new key that
+ * replaces it, or as arx_reg_user_mr().
  */
 struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				u64 length, u64 iova, int access,
@@ -371,8 +380,8 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				       mr->iova, access, udata);
 
 	WRITE_ONCE(mr->access, access);
-	WRITE_ONCE(ib->pd, pd);	/* the core does so, too, later */
-	/* Nobody is at work any more by the rights that it had. */
+	WRITE_ONCE(ib->pd, pd);	/* the core does so later, too */
+	/* No section uses the former rights after this. */
 	arx_section_wait();
 	return NULL;
 }
@@ -382,7 +391,7 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
  * @ib: region
  * @udata: unused
  *
- * Context: may sleep, until nobody can be using the region.
+ * Context: may sleep, until no section uses the region.
  * Return: 0.
  */
 int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
@@ -399,7 +408,7 @@ int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
  * arx_alloc_mr - verb of kernel consumers: a region for fast registration
  * @pd: protection domain
  * @type: IB_MR_TYPE_MEM_REG
- * @max_sg: pages it is to hold
+ * @max_sg: maximum number of pages
  *
  * Return: the region, -EINVAL for other types and sizes, -ENOMEM.
  */
@@ -428,11 +437,11 @@ static int arx_mr_set_page(struct ib_mr *ib, u64 addr)
 }
 
 /**
- * arx_map_mr_sg - verb of kernel consumers: lay memory under a region
+ * arx_map_mr_sg - verb of kernel consumers: map memory to a region
  * @ib: region that is not registered
  * @sg: memory
  * @nents: entries of @sg
- * @offset: where to begin in the first entry, and where it ended
+ * @offset: start in the first entry; receives the offset where mapping ended
  *
  * Return: entries mapped, or a negative error.
  */

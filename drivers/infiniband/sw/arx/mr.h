@@ -7,10 +7,10 @@
 
 #include "arx.h"
 
-/* Access that a remote or local user of a key can ask for: ib_access_flags. */
+/* Access that a remote or local user of a key can request: ib_access_flags. */
 
 /**
- * enum arx_mr_state - what a key stands for now
+ * enum arx_mr_state - state of a key
  * @ARX_MR_FREE: fast registration: no REG_MR yet, or invalidated
  * @ARX_MR_VALID: may be used
  */
@@ -23,11 +23,11 @@ enum arx_mr_state {
  * struct arx_mr - memory region
  * @ib: the core's part; lkey and rkey are the same number
  * @id: in arx_dev.mrs: key >> 8
- * @key: the one that holds; a kernel consumer may write the next one into @ib
- *	before it registers with it
- * @state: checked after the key, so that an invalidation wins at once
+ * @key: the valid key; a kernel consumer may write the next key into @ib before
+ *	it registers with it
+ * @state: checked after the key, so that an invalidation takes effect at once
  * @access: enum ib_access_flags
- * @iova: address users name the first byte by
+ * @iova: address of the first byte in work requests
  * @length: bytes
  * @offset: of the first byte in the first block
  * @block_shift: log2 of the block size
@@ -36,12 +36,12 @@ enum arx_mr_state {
  * @blocks: kernel address of each block; a DMA MR has none, its addresses are
  *	kernel addresses
  * @umem: pinned user memory, or NULL
- * @users: fast registration: peers' requests that are reading or writing right
- *	now; an invalidation is complete when there are none
+ * @users: fast registration: peers' requests that read or write the region now;
+ *	an invalidation is complete when there are none
  *
- * Found in a section and used only within that; deregistration takes it out
- * and waits until all sections have been left. Nothing on the data path holds a
- * reference: packets in flight hold their pages instead.
+ * Found in a section and used only within it. Deregistration removes the region
+ * from the table and waits until all sections have been left. The data path
+ * holds no references: packets in flight hold their pages instead.
  */
 struct arx_mr {
 	struct ib_mr ib;
@@ -65,13 +65,13 @@ static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
 	return container_of(ib, struct arx_mr, ib);
 }
 
-/* For fast registration: the only kind that a request can invalidate. */
+/* True for fast registration, the only kind that a request can invalidate. */
 static inline bool arx_mr_is_fast(const struct arx_mr *mr)
 {
 	return mr->ib.type == IB_MR_TYPE_MEM_REG;
 }
 
-/* In a section; that it was given this very key is still to be seen. */
+/* In a section. The caller must check that the region has exactly this key. */
 static inline struct arx_mr *arx_mr_of(struct arx_dev *dev, u32 key)
 {
 	struct arx_id *id = arx_ids_find(&dev->mrs, key >> 8);
@@ -118,7 +118,7 @@ arx_mr_find(struct arx_dev *dev, struct ib_pd *pd, u32 key, int access,
 }
 
 /**
- * arx_mr_put - the request has done its work
+ * arx_mr_put - end a request's use of a region
  * @mr: from arx_mr_get()
  */
 static inline void arx_mr_put(struct arx_mr *mr)
@@ -128,7 +128,8 @@ static inline void arx_mr_put(struct arx_mr *mr)
 }
 
 /**
- * arx_mr_get - as arx_mr_find(), for a peer's request that goes to work
+ * arx_mr_get - arx_mr_find() for a peer's request that reads or writes the
+ *	region
  * @dev: device of the key
  * @pd: protection domain of the QP
  * @key: rkey, any value
@@ -136,12 +137,13 @@ static inline void arx_mr_put(struct arx_mr *mr)
  * @iova: first byte
  * @length: bytes
  *
- * Once an invalidation is complete its consumer uses the memory for something
- * else, perhaps by the same region under another key, and a request that found
- * the region just before must neither write there nor read. So it counts
- * itself, then looks whether all still holds; the invalidation changes the
- * state, then looks at the count: one of the two sees the other. Other regions
- * end by deregistration only, which waits for sections to be left.
+ * Once an invalidation is complete, its consumer uses the memory for other
+ * data, perhaps through the same region under another key. A request that found
+ * the region just before must neither write nor read the memory then. So the
+ * request counts itself and then checks all conditions; the invalidation
+ * changes the state and then reads the count: one of the two sees the other.
+ * Other regions end by deregistration only, which waits for sections to be
+ * left.
  *
  * Context: in a section, bottom halves off until arx_mr_put().
  * Return: the region, or NULL.
@@ -170,12 +172,13 @@ int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access);
 int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
 
 /**
- * arx_mr_at - where a byte of a region is
+ * arx_mr_at - address of a byte of a region
  * @mr: from arx_mr_find()
  * @iova: the byte, in bounds
- * @len: bytes wanted, not 0 and in bounds; receives how many follow each other
+ * @len: bytes wanted, not 0 and in bounds; receives the number of contiguous
+ *	bytes
  *
- * Context: in a section, the one of arx_mr_find().
+ * Context: in the section of arx_mr_find().
  * Return: address, or NULL if there is no memory.
  */
 static inline void *arx_mr_at(const struct arx_mr *mr, u64 iova, u32 *len)
@@ -183,7 +186,7 @@ static inline void *arx_mr_at(const struct arx_mr *mr, u64 iova, u32 *len)
 	u64 offset = iova - mr->iova + mr->offset;
 	u64 n = offset >> mr->block_shift;
 
-	/* Most are short. A DMA MR has no block. */
+	/* Most regions are short. A DMA MR has no block. */
 	if (likely(n < mr->nblocks)) {
 		u64 block_size = BIT_ULL(mr->block_shift);
 

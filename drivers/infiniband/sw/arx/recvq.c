@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Receive queues, of a QP or shared: fetch of receive WQEs, SRQ verbs. */
+/* Receive queues, of a QP or shared: taking of receive WQEs, SRQ verbs. */
 
 #include <linux/uaccess.h>
 
@@ -14,12 +14,12 @@ static int arx_recvq_ring(struct arx_ring *ring, u32 max_wr, u32 max_sge,
 }
 
 /**
- * arx_recvq_init - make an empty receive queue
+ * arx_recvq_init - create an empty receive queue
  * @q: to initialise
- * @max_wr: at least so many WQEs, not 0
- * @max_sge: at most so many SGEs in each, at most ARX_MAX_SGE
- * @uctx: of an application, which then fills it, or NULL
- * @info: receives where the application maps it
+ * @max_wr: minimum number of WQEs, not 0
+ * @max_sge: maximum number of SGEs of each, at most ARX_MAX_SGE
+ * @uctx: of an application, which then fills the queue, or NULL
+ * @info: receives the position for the application's mapping
  *
  * Context: may sleep.
  * Return: 0, -EINVAL or -ENOMEM.
@@ -39,7 +39,7 @@ int arx_recvq_init(struct arx_recvq *q, u32 max_wr, u32 max_sge,
 
 /**
  * arx_recvq_cleanup - free a receive queue
- * @q: nobody takes from it or posts to it any more
+ * @q: no taker and no poster uses it any more
  *
  * Context: may sleep.
  */
@@ -62,7 +62,7 @@ static int arx_recvq_copy(const struct arx_recvq *q, struct arx_rwqe *to)
 		return -EINVAL;
 
 	memcpy(to->sge, wqe + 1, to->num_sge * sizeof(to->sge[0]));
-	barrier();	/* from here on the copy counts, not the ring */
+	barrier();	/* from here on only the copy is used, not the ring */
 	for (i = 0; i < to->num_sge; i++)
 		length += to->sge[i].length;
 	if (length > ARX_MAX_MSG)
@@ -73,14 +73,14 @@ static int arx_recvq_copy(const struct arx_recvq *q, struct arx_rwqe *to)
 
 /**
  * arx_recvq_take - take the oldest receive WQE
- * @q: from
- * @wqe: receives it
- * @news: receives what an SRQ's owner is to be told of
+ * @q: the queue
+ * @wqe: receives the WQE
+ * @news: receives what to report to an SRQ's owner
  *
  * Context: bottom halves off.
- * Return: 0; -ENOENT if there is none; -EINVAL if it is malformed: it has been
- * taken, and its wr_id is valid; -EIO if the ring is, or was: nothing has been
- * taken.
+ * Return: 0; -ENOENT if the queue is empty; -EINVAL if the WQE is malformed: it
+ * has been taken, and its wr_id is valid; -EIO if the ring is malformed, now or
+ * since an earlier call: nothing has been taken.
  */
 int arx_recvq_take(struct arx_recvq *q, struct arx_rwqe *wqe,
 		   enum arx_recvq_news *news)
@@ -131,9 +131,9 @@ static void arx_recvq_write(struct arx_recvq *q, const struct ib_recv_wr *wr)
 
 /**
  * arx_recvq_post - post receives of a kernel consumer
- * @q: to
+ * @q: the queue
  * @wr: list
- * @bad: receives the first that was not posted
+ * @bad: receives the first request that was not posted
  *
  * Context: any but hard interrupts.
  * Return: 0, -EINVAL for too many SGEs or an application's queue, -ENOMEM if
@@ -162,7 +162,7 @@ int arx_recvq_post(struct arx_recvq *q, const struct ib_recv_wr *wr,
 }
 
 /**
- * arx_recvq_reset - forget what is posted
+ * arx_recvq_reset - discard posted WQEs
  * @q: queue
  *
  * Context: process, or bottom halves off.
@@ -177,9 +177,9 @@ void arx_recvq_reset(struct arx_recvq *q)
 }
 
 /**
- * arx_srq_event - tell an SRQ's owner what happened
+ * arx_srq_event - report an event to an SRQ's owner
  * @srq: its SRQ
- * @type: what
+ * @type: the event
  *
  * Context: any.
  */
@@ -197,12 +197,12 @@ void arx_srq_event(struct arx_srq *srq, enum ib_event_type type)
 
 /**
  * arx_create_srq - verb
- * @ib: to be made; the core allocated it
- * @init: wanted, but for the limit, which is none at first; receives what was
- *	granted
+ * @ib: the SRQ, allocated by the core
+ * @init: requested attributes; the limit is ignored and off at first; receives
+ *	the granted attributes
  * @udata: of an application, else NULL
  *
- * Return: 0, -EINVAL for what is out of range, -EOPNOTSUPP for other types,
+ * Return: 0, -EINVAL for values out of range, -EOPNOTSUPP for other types,
  * -ENOMEM, -ENOSPC.
  */
 int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
@@ -252,9 +252,9 @@ end:
 }
 
 /*
- * Make a ring for the next size, and tell the application of it. It replaces
- * one that was never used. The command has no response, so the application
- * named a place for one.
+ * Make a ring for the next size, and report it to the application. It replaces
+ * a prepared ring that was never used. The command has no response, so the
+ * application's request has an address for it.
  */
 static int arx_srq_prepare(struct arx_srq *srq, u32 max_wr,
 			   struct ib_udata *udata, u64 resp_addr)
@@ -280,9 +280,8 @@ static int arx_srq_prepare(struct arx_srq *srq, u32 max_wr,
 }
 
 /*
- * Go on in another ring with the index where it was. The application has
- * written there what it has posted, from that index on at least, so there is
- * nothing to copy.
+ * Continue in another ring with the same index. The application has written its
+ * posted WQEs there, from that index on at least, so there is nothing to copy.
  */
 static int arx_recvq_move(struct arx_recvq *q, struct arx_ring *to)
 {
@@ -306,7 +305,7 @@ static int arx_srq_commit(struct arx_srq *srq)
 	err = arx_recvq_move(&srq->q, &ring);
 	spin_unlock_bh(&srq->q.lock);
 
-	arx_ring_destroy(&ring);	/* the old one, or the new on failure */
+	arx_ring_destroy(&ring); /* the old one, or the new one on failure */
 	return err;
 }
 
@@ -337,7 +336,10 @@ static u32 arx_srq_waiting(const struct arx_srq *srq)
 	return arx_ring_pending(&srq->q.ring, srq->q.cons);
 }
 
-/* 11.2.5.3: a limit that is not met when it is armed is an event at once. */
+/*
+ * 11.2.5.3: if the queue is below the limit when it is armed, send the event at
+ * once.
+ */
 static void arx_srq_arm(struct arx_srq *srq, u32 limit)
 {
 	bool reached;
@@ -354,15 +356,15 @@ static void arx_srq_arm(struct arx_srq *srq, u32 limit)
 /**
  * arx_modify_srq - verb
  * @ib: SRQ
- * @attr: wanted
- * @mask: what of it
+ * @attr: requested attributes
+ * @mask: attributes to change
  * @udata: of an application, which does not post during the second step of a
  *	resize; else NULL
  *
  * Context: may sleep.
- * Return: 0, -EINVAL for what is out of range, does not hold what is posted, or
- * for another size of a kernel consumer's, -ENOMEM, -EFAULT. On failure the SRQ
- * is as it was.
+ * Return: 0, -EINVAL for values out of range, for a size that does not hold the
+ * posted WQEs, or for a kernel consumer's SRQ, -ENOMEM, -EFAULT. On failure the
+ * SRQ is unchanged.
  */
 int arx_modify_srq(struct ib_srq *ib, struct ib_srq_attr *attr,
 		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
@@ -433,7 +435,7 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
  * arx_post_srq_recv - verb of kernel consumers
  * @ib: SRQ
  * @wr: list
- * @bad: receives the first that was not posted
+ * @bad: receives the first request that was not posted
  *
  * Context: any but hard interrupts.
  * Return: as arx_recvq_post(); -EINVAL for an application's SRQ, see

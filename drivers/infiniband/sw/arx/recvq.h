@@ -9,10 +9,10 @@
 
 /**
  * struct arx_rwqe - kernel copy of a receive WQE
- * @wr_id: given back in the completion
+ * @wr_id: returned in the completion
  * @num_sge: valid entries of @sge
  * @length: sum of the SGEs' lengths
- * @sge: where the message goes; lkeys are checked when it is written
+ * @sge: memory for the message; lkeys are checked when it is written
  */
 struct arx_rwqe {
 	u64 wr_id;
@@ -24,30 +24,30 @@ struct arx_rwqe {
 /**
  * struct arx_recvq - the receive queue of a QP or of an SRQ
  * @ring: struct arx_recv_wqe entries
- * @lock: of @cons, @limit and @failed, taken with bottom halves off, inside the
- *	responder's lock
+ * @lock: protects @cons, @limit and @failed; taken with bottom halves off,
+ *	inside the responder's lock
  * @cons: next WQE to take
  * @prod: kernel consumers: next WQE to fill, under @post_lock
- * @post_lock: kernel consumers' posting
- * @max_sge: SGEs a WQE has room for
+ * @post_lock: serialises posting by kernel consumers
+ * @max_sge: maximum number of SGEs of a WQE
  * @limit: SRQ: send IB_EVENT_SRQ_LIMIT_REACHED when fewer WQEs are left; 0 off
- * @failed: the ring says what cannot be; nothing is taken any more until reset
+ * @failed: the ring had an impossible index; nothing is taken until a reset
  */
 struct arx_recvq {
 	struct arx_ring ring;
-	spinlock_t lock;	/* takers */
+	spinlock_t lock;	/* for takers */
 	u32 cons;
 	u32 prod;
-	spinlock_t post_lock;	/* kernel posters */
+	spinlock_t post_lock;	/* for kernel posters */
 	u32 max_sge;
 	u32 limit;
 	bool failed;
 };
 
-/* What an SRQ's owner is to be told of, once. */
+/* What to report to an SRQ's owner, once. */
 enum arx_recvq_news {
 	ARX_RECVQ_NO_NEWS,
-	ARX_RECVQ_LIMIT_REACHED,	/* fewer are left; the limit is off */
+	ARX_RECVQ_LIMIT_REACHED, /* fewer WQEs are left; the limit is off now */
 	ARX_RECVQ_FAILED,
 };
 
@@ -55,7 +55,7 @@ enum arx_recvq_news {
  * struct arx_srq - shared receive queue
  * @ib: the core's part
  * @q: its queue
- * @next: prepared to take the place of @q.ring, or all zero; under @q.lock
+ * @next: prepared ring that will replace @q.ring, or all zero; under @q.lock
  * @id: its number in arx_dev.srqs
  */
 struct arx_srq {

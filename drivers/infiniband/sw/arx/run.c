@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Runs and the iterator over their payload. An iterator yields contiguous
- * kernel addresses: every page here is in the direct map (the driver is
- * 64-bit only), so moving payload is memcpy() from chunk to chunk.
+ * kernel addresses: every page is in the direct map (the driver is 64-bit
+ * only), so payload moves by memcpy() from chunk to chunk.
  */
 
 #include <linux/unaligned.h>
 
 #include "run.h"
 
-/* Step over exhausted and empty entries; false at the end of the list. */
+/* Skip exhausted and empty entries; false at the end of the list. */
 static bool arx_iter_sge_settle(struct arx_iter *it)
 {
 	while (it->sge.left && it->sge.off == it->sge.list->length) {
@@ -30,12 +30,12 @@ arx_iter_sge_mr(const struct arx_iter *it, const struct arx_sge *sge)
 }
 
 /**
- * arx_iter_check_sge - arx_iter_check() behind what has been found
+ * arx_iter_check_sge - arx_iter_check() of the bytes after it->room
  * @it: iterator over a scatter/gather list
- * @len: bytes behind @it->room; not 0
+ * @len: bytes after @it->room; not 0
  *
- * Context: as there.
- * Return: as there; false also if the list is shorter.
+ * Context: as arx_iter_check().
+ * Return: as arx_iter_check(); false also if the list is shorter.
  */
 bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 {
@@ -127,7 +127,7 @@ static noinline void *arx_iter_next_skb(struct arx_iter *it, u32 *len)
 	return at;
 }
 
-/* What arx_iter_fetch() does, for those who are worth it being inline. */
+/* arx_iter_fetch() for hot callers, inline. */
 static __always_inline bool arx_iter_find(struct arx_iter *it, u32 want)
 {
 	it->room = want;
@@ -155,18 +155,17 @@ static __always_inline bool arx_iter_find(struct arx_iter *it, u32 want)
 /**
  * arx_iter_fetch - find the next contiguous bytes
  * @it: iterator without room
- * @want: at least so many, if they are contiguous; not 0
+ * @want: minimum number of bytes, if that many are contiguous; not 0
  *
- * Context: within the RCU read section the iterator was made in.
- * Return: true if there is room now; false at the end or where a key does not
- * hold.
+ * Context: within the RCU read section in which the iterator was made.
+ * Return: true if @it has room now; false at the end or if a key is not valid.
  */
 bool arx_iter_fetch(struct arx_iter *it, u32 want)
 {
 	return arx_iter_find(it, want);
 }
 
-/* Needs no key: a list of 32 entries is walked, not its memory. */
+/* Needs no key: this walks a list of 32 entries, not its memory. */
 static int arx_iter_skip_sge(struct arx_iter *it, u32 len)
 {
 	u32 n = min(len, it->room);
@@ -185,11 +184,11 @@ static int arx_iter_skip_sge(struct arx_iter *it, u32 len)
 }
 
 /**
- * arx_iter_skip_bytes - arx_iter_skip() of some
+ * arx_iter_skip_bytes - arx_iter_skip() of at least one byte
  * @it: iterator
  * @len: bytes
  *
- * Return: as there.
+ * Return: as arx_iter_skip().
  */
 int arx_iter_skip_bytes(struct arx_iter *it, u32 len)
 {
@@ -230,7 +229,7 @@ static enum arx_copy_error arx_iter_copy_pieces(struct arx_iter *to,
 	return ARX_COPY_OK;
 }
 
-/* Are the next @len bytes in one piece? They are found then. */
+/* True if the next @len bytes are contiguous; @it then has room for them. */
 static bool arx_iter_has(struct arx_iter *it, u32 len)
 {
 	if (it->room)
@@ -240,17 +239,17 @@ static bool arx_iter_has(struct arx_iter *it, u32 len)
 
 /**
  * arx_iter_copy - move payload
- * @to: where to; moves behind what was written
- * @from: where from; moves behind what was read
+ * @to: destination; advances past the written bytes
+ * @from: source; advances past the bytes read
  * @len: bytes
  *
- * Context: within the RCU read section both iterators were made in.
- * Return: which end failed, if one did; what was copied before stays written.
+ * Context: within the RCU read section in which both iterators were made.
+ * Return: the end that failed, if any; bytes copied before stay written.
  */
 enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
 				  u32 len)
 {
-	/* As most that is short is. */
+	/* Most short payloads are contiguous at both ends. */
 	if (len && arx_iter_has(from, len) && arx_iter_has(to, len)) {
 		memcpy(to->at, from->at, len);
 		to->at += len;
@@ -262,7 +261,7 @@ enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,
 	return arx_iter_copy_pieces(to, from, len);
 }
 
-/* Bytes of the largest aligned word that ends where @len bytes at @at end. */
+/* Size of the largest aligned word that ends where @len bytes at @at end. */
 static u32 arx_last_word(const void *at, u32 len)
 {
 	u32 size = sizeof(u64);
@@ -272,7 +271,7 @@ static u32 arx_last_word(const void *at, u32 len)
 	return size;
 }
 
-/* Copy @len bytes, not 0; the last word is one store behind all others. */
+/* Copy @len bytes, not 0; one store writes the last word, after all others. */
 static void arx_copy_last(void *to, const void *from, u32 len)
 {
 	u32 size = arx_last_word(to, len);
@@ -297,7 +296,9 @@ static void arx_copy_last(void *to, const void *from, u32 len)
 	}
 }
 
-/* The last bytes of a message, few, to where they are perhaps not in one piece. */
+/*
+ * Write the last few bytes of a message to memory that may not be contiguous.
+ */
 static enum arx_copy_error arx_iter_put_last(struct arx_iter *to,
 					     const u8 *from, u32 len)
 {
@@ -318,13 +319,13 @@ static enum arx_copy_error arx_iter_put_last(struct arx_iter *to,
 }
 
 /**
- * arx_iter_copy_to_end - move the end of a message for which a program polls
- * @to: as arx_iter_copy()
- * @from: as arx_iter_copy()
+ * arx_iter_copy_to_end - copy the end of a message that a program may poll
+ * @to: as for arx_iter_copy()
+ * @from: as for arx_iter_copy()
  * @len: bytes, not 0
  *
  * The last aligned word (of 8, 4, 2 bytes or 1) becomes visible in one piece,
- * after everything that was written before.
+ * after all bytes that were written before.
  *
  * Context: as arx_iter_copy().
  * Return: as arx_iter_copy().

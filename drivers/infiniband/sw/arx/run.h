@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A run: a fragment of one message, k >= 1 packets with consecutive PSNs, and
- * an iterator over its payload. The requester (and the responder, for read
- * responses) makes runs; tx.c puts them on the wire, rx.c makes them again
- * from what arrives, loopback.c hands them over on one host. Knows no QP.
+ * an iterator over its payload. The requester (and the responder, for READ
+ * responses) makes runs. tx.c turns runs into packets, rx.c turns received
+ * packets into runs, loopback.c hands runs to a QP of this machine. This file
+ * knows no QPs.
  */
 #ifndef ARX_RUN_H
 #define ARX_RUN_H
@@ -22,23 +23,24 @@ enum arx_iter_kind {
 };
 
 /**
- * struct arx_iter - a place in memory that bytes come from or go to
- * @kind: which of the union
- * @room: bytes at @at that have been found and not been handed out yet
+ * struct arx_iter - a position in memory from which bytes are read or to which
+ *	bytes are written
+ * @kind: member of the union
+ * @room: bytes at @at that were found and are not used yet
  * @at: the next byte, if @room
  * @sge: ARX_ITER_SGE: list, current entry's region (looked up once), offset in
- *	the current entry, entries left, access wanted of each lkey
- * @mr: ARX_ITER_MR: region and address, already checked for bounds
- * @skb: ARX_ITER_SKB: current packet (the next by skb->next), offset in it, bytes
- *	of payload in each but perhaps the last
+ *	the current entry, entries left, access needed of each lkey
+ * @mr: ARX_ITER_MR: region and address, its bounds already checked
+ * @skb: ARX_ITER_SKB: current packet (the next by skb->next), offset in it,
+ *	bytes of payload in each packet, the last of which may have fewer
  *
- * The members of the union are about what follows behind @room.
+ * The members of the union describe the bytes after @room.
  *
  * Valid within one RCU read section. A copy of the struct is a saved position.
  *
- * On a message's way locals of it, and of what has it, are __uninitialized: some
- * kernels have all locals zeroed (CONFIG_INIT_STACK_ALL_ZERO), which is a store
- * for each word of them and each message.
+ * Local iterators and runs on a message's path are __uninitialized: some
+ * kernels zero all locals (CONFIG_INIT_STACK_ALL_ZERO), which costs a store for
+ * each word of them and each message.
  */
 struct arx_iter {
 	enum arx_iter_kind kind;
@@ -80,10 +82,10 @@ static inline void arx_iter_none(struct arx_iter *it)
  * arx_iter_sge - start at the first byte of a scatter/gather list
  * @it: iterator
  * @dev: device of the keys
- * @pd: protection domain the keys must belong to
+ * @pd: protection domain to which the keys must belong
  * @list: entries; must stay unchanged while the iterator is used
  * @n: number of entries
- * @access: 0 to read from it, IB_ACCESS_LOCAL_WRITE to write to it
+ * @access: 0 to read the memory, IB_ACCESS_LOCAL_WRITE to write it
  */
 static inline void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev,
 				struct ib_pd *pd, const struct arx_sge *list,
@@ -103,7 +105,7 @@ static inline void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev,
 /**
  * arx_iter_buf - start at a kernel address
  * @it: iterator
- * @buf: the address; the caller knows how long it is
+ * @buf: the address; the caller knows its length
  */
 static inline void arx_iter_buf(struct arx_iter *it, void *buf)
 {
@@ -115,9 +117,9 @@ static inline void arx_iter_buf(struct arx_iter *it, void *buf)
 /**
  * arx_iter_mr - start inside a memory region
  * @it: iterator
- * @mr: from arx_mr_find(), which checked the bounds of all that is iterated
+ * @mr: from arx_mr_find(), which checked the bounds of all iterated bytes
  * @va: address of the first byte
- * @len: of all that is iterated; not 0
+ * @len: number of iterated bytes; not 0
  */
 static inline void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va,
 			       u32 len)
@@ -136,7 +138,7 @@ static inline void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va,
  * @it: iterator
  * @first: the first packet, without headers; the others follow by ->next
  * @size: bytes of payload in each packet but the last, which may have fewer;
- *	the caller knows how many there are in all. Pad and ICRC are still there
+ *	the caller knows the total. Padding and ICRC are still in the packets
  */
 static inline void arx_iter_skb(struct arx_iter *it,
 				const struct sk_buff *first, u32 size)
@@ -157,9 +159,9 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len);
  * @it: iterator; does not move, keeps the first region that was looked up
  * @len: bytes
  *
- * Only scatter/gather lists have keys left to check.
+ * Only the keys of scatter/gather lists remain to be checked.
  *
- * Context: within the RCU read section the iterator was made in.
+ * Context: within the RCU read section in which the iterator was made.
  */
 static inline bool arx_iter_check(struct arx_iter *it, u32 len)
 {
@@ -169,11 +171,11 @@ static inline bool arx_iter_check(struct arx_iter *it, u32 len)
 }
 
 /**
- * arx_iter_skip - move forward without touching the bytes
+ * arx_iter_skip - advance without touching the bytes
  * @it: iterator
  * @len: bytes
  *
- * Return: 0, or -EFAULT when there are not so many.
+ * Return: 0, or -EFAULT if there are fewer bytes.
  */
 static inline int arx_iter_skip(struct arx_iter *it, u32 len)
 {
@@ -182,12 +184,12 @@ static inline int arx_iter_skip(struct arx_iter *it, u32 len)
 
 /**
  * arx_iter_next - the next contiguous bytes
- * @it: iterator; moves behind them
- * @max: at most so many, not 0
- * @len: receives how many
+ * @it: iterator; advances past the bytes
+ * @max: maximum, not 0
+ * @len: receives the number of bytes
  *
- * Context: within the RCU read section the iterator was made in.
- * Return: their address, or NULL at the end or where a key does not hold.
+ * Context: within the RCU read section in which the iterator was made.
+ * Return: their address, or NULL at the end or if a key is not valid.
  */
 static inline void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len)
 {
@@ -202,7 +204,7 @@ static inline void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len)
 	return at;
 }
 
-/* What arx_iter_copy() could not do. */
+/* Errors of arx_iter_copy(). */
 enum arx_copy_error {
 	ARX_COPY_OK,
 	ARX_COPY_BAD_SOURCE,
@@ -216,18 +218,19 @@ enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
 
 /**
  * struct arx_run - k packets of one message
- * @h: headers of the first packet; @h.flags says whether it begins a message,
- *	and whether the last packet ends it (with its immediate data, rkey to
- *	invalidate, solicited event and acknowledge request)
- * @npkts: PSNs covered; all packets but the last carry @mtu bytes
+ * @h: headers of the first packet; @h.flags says whether the run begins a
+ *	message, and whether its last packet ends the message (with its
+ *	immediate data, rkey to invalidate, solicited event and acknowledge
+ *	request)
+ * @npkts: number of PSNs; all packets but the last carry @mtu bytes
  * @len: payload bytes
  * @mtu: path MTU
  * @payload: @len bytes
- * @lasts: the payload's memory stays as it is until the peer has it: packets may
+ * @lasts: the payload's memory is stable until the peer has it, so packets may
  *	refer to it
- * @more: another request for the same QP follows at once: answers may wait
- * @polled: packets that a NIC delivered together: it may have more
- * @grh: UD receive: 40 bytes to put in front of the payload
+ * @more: another request for the same QP follows at once, so responses may wait
+ * @polled: a NIC delivered packets together and may have more
+ * @grh: UD receive: 40 bytes that precede the payload
  * @smac: UD receive: the sender's MAC, or NULL
  * @vlan: UD receive: VLAN id, or 0xffff
  * @network: UD receive: enum rdma_network_type
@@ -247,18 +250,21 @@ struct arx_run {
 	u8 network;
 };
 
-/* Packets that @len bytes take; none take one, too. Most are short. */
+/*
+ * Number of packets for @len bytes; 0 bytes take one packet, too. Most payloads
+ * are short.
+ */
 static inline u32 arx_run_npkts(u32 len, u32 mtu)
 {
 	return len <= mtu ? 1 : DIV_ROUND_UP(len, mtu);
 }
 
 /**
- * arx_run_well_formed - does the payload fit the packets?
- * @run: a run; all packets but one that ends a message are full, and a message
- *	of several packets does not end with an empty one (9.4.1)
+ * arx_run_well_formed - true if the payload fits the packets
+ * @run: a run; all packets are full, except one that ends a message, and a
+ *	message of several packets does not end with an empty one (9.4.1)
  *
- * Return: true if so.
+ * Return: true if the rule holds.
  */
 static inline bool arx_run_well_formed(const struct arx_run *run)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Send work requests: what each opcode means, the copy and check of a WQE that
- * an application wrote, the making of one from a kernel consumer's request,
- * and the work that needs no packet.
+ * Send work requests: the meaning of each opcode, the copy and check of a WQE
+ * that an application wrote, the conversion of a kernel consumer's request to a
+ * WQE, and the execution of work that needs no packet.
  */
 
 #include "sendwr.h"
@@ -14,14 +14,15 @@ enum {
 };
 
 /**
- * struct arx_sendwr_kind - what an opcode is
- * @on: services it may be posted on; 0: none
+ * struct arx_sendwr_kind - properties of an opcode
+ * @on: services on which it may be posted; 0: none
  * @op: enum arx_op
- * @flags: of the message's last packet
+ * @flags: flags of the message's last packet
  * @wc: enum ib_wc_opcode
- * @local: no packet
+ * @local: sends no packet
  * @kernel: not for applications
- * @incoming: data comes back: the SGEs are written, inline makes no sense
+ * @incoming: the peer sends data: the SGEs are written, and inline data is an
+ *	error
  */
 struct arx_sendwr_kind {
 	u8 on;
@@ -87,7 +88,7 @@ static const struct arx_sendwr_kind arx_sendwr_kinds[] = {
 	},
 };
 
-/* IB_WR_REG_MR is out of the range an application can name. */
+/* An application's opcode cannot express IB_WR_REG_MR. */
 static const struct arx_sendwr_kind arx_sendwr_reg_mr = {
 	.on = ON_RC | ON_UC,
 	.wc = IB_WC_REG_MR,
@@ -95,7 +96,7 @@ static const struct arx_sendwr_kind arx_sendwr_reg_mr = {
 	.kernel = true,
 };
 
-/* How IB_WR_REG_MR is written into the 8 bits of a kernel consumer's WQE. */
+/* IB_WR_REG_MR in the 8 bits of a kernel consumer's WQE. */
 #define ARX_WQE_REG_MR	0xf0
 
 static u8 arx_sendwr_service(const struct arx_qp *qp)
@@ -146,7 +147,10 @@ static s64 arx_sendwr_length(const struct arx_qp *qp,
 	return length;
 }
 
-/* A user names an AV by number; a kernel consumer's WQE carries a reference. */
+/*
+ * A user's WQE has the number of an AH; a kernel consumer's WQE has a reference
+ * to an AV.
+ */
 static struct arx_av *arx_sendwr_av(struct arx_qp *qp,
 				    const struct arx_send_wqe *wqe)
 {
@@ -179,14 +183,17 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 	swqe->wc_opcode = kind->wc;
 	swqe->local = kind->local;
 	swqe->flags = kind->flags;
-	/* 9.2.3: only where a receive WQE completes */
+	/* 9.2.3: only if a receive WQE completes */
 	if (swqe->wqe.flags & IB_SEND_SOLICITED &&
 	    (kind->op == ARX_OP_SEND || kind->flags & ARX_IMM))
 		swqe->flags |= ARX_SOLICITED;
 	if (kind->local)
 		return IB_WC_SUCCESS;
 
-	/* First: from here on @swqe has what arx_sendwr_release() drops. */
+	/*
+	 * First, so that @swqe has all references that arx_sendwr_release()
+	 * drops.
+	 */
 	if (qp->service == ARX_SERVICE_UD) {
 		swqe->av = arx_sendwr_av(qp, &swqe->wqe);
 		if (!swqe->av)
@@ -215,12 +222,12 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 
 /**
  * arx_sendwr_take - copy a WQE out of the ring and check the copy
- * @qp: whose ring
+ * @qp: owner of the ring
  * @index: of the WQE
- * @swqe: receives it; status, npkts, length and all else are set
+ * @swqe: receives the copy; status, npkts, length and all else are set
  *
- * The ring may change under our eyes: each byte is read once, and only the
- * copy is believed.
+ * The application may change the ring at any time: each byte is read once, and
+ * only the copy is used.
  *
  * Context: requester's lock held, RCU read side.
  */
@@ -231,7 +238,7 @@ void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe)
 	u32 n;
 
 	memcpy(&swqe->wqe, slot, sizeof(swqe->wqe));
-	barrier();	/* from here on the copy counts */
+	barrier();	/* from here on only the copy is used */
 
 	n = swqe->wqe.flags & IB_SEND_INLINE ? 0 : swqe->wqe.num_sge;
 	n = min(n, qp->max_send_sge);
@@ -256,8 +263,8 @@ void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe)
 }
 
 /**
- * arx_sendwr_unwrite - drop what a WQE of the ring holds
- * @qp: of a kernel consumer, whose ring it is
+ * arx_sendwr_unwrite - drop the references of a WQE in the ring
+ * @qp: of a kernel consumer; owner of the ring
  * @wqe: from arx_sendwr_write(), never taken
  */
 void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe)
@@ -269,7 +276,7 @@ void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe)
 }
 
 /**
- * arx_sendwr_execute - do work that needs no packet
+ * arx_sendwr_execute - execute work that needs no packet
  * @qp: of the WQE
  * @swqe: checked
  *
@@ -372,12 +379,12 @@ static int arx_sendwr_write_inline(struct arx_qp *qp,
 }
 
 /**
- * arx_sendwr_write - a kernel consumer's request as a WQE
- * @qp: whose ring
+ * arx_sendwr_write - convert a kernel consumer's request to a WQE
+ * @qp: owner of the ring
  * @wr: the request
  * @wqe: a free slot; all of it is written
  *
- * Return: 0, or -EINVAL for a request this QP cannot take.
+ * Return: 0, or -EINVAL for a request that this QP cannot execute.
  */
 int arx_sendwr_write(struct arx_qp *qp, const struct ib_send_wr *wr,
 		     struct arx_send_wqe *wqe)

@@ -11,8 +11,8 @@ int arx_sendwr_write(struct arx_qp *qp, const struct ib_send_wr *wr,
 void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe);
 
 /**
- * arx_sendwr_release - drop what a WQE holds
- * @swqe: completed, or thrown away by a reset
+ * arx_sendwr_release - drop the references of a WQE
+ * @swqe: completed, or discarded by a reset
  */
 static inline void arx_sendwr_release(struct arx_swqe *swqe)
 {

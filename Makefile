@@ -3,7 +3,8 @@
 ## make                 the module and the provider
 ## make module          for the running kernel, or KDIR=DIR: build/<kernel release>/arx.ko
 ## make provider        for the installed rdma-core: build/provider/
-## make install         both and the manual page, to DESTDIR; make uninstall removes them
+## make install         both, the tools and manual pages, to DESTDIR; make uninstall removes them
+## make dist            build/dist/arx-VERSION.tar.gz
 ## make clean
 ##
 ## As root, in a chroot and in machines of its own (see tools/README):
@@ -13,12 +14,17 @@
 ## make vm CMD='...'    a command in a machine; its exit status
 ## make bench           arx beside its peers
 ## make check           static checks
+## make deb             Debian packages in build/deb; make rpm: RPM packages in build/rpm
+## make html            the documentation's pages in build/html
+## make check-packages  install, use, upgrade and remove the packages in a chroot and a machine
+## make upstream        patches for the kernel's source and for rdma-core in build/upstream
 ## KERNEL=6.12|newest|uml  which kernel a machine runs; SHARE=DIR is /share there, TIMEOUT=SECONDS its limit
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 KERNEL ?= newest
 TIMEOUT ?= 600
 BUILD ?= $(CURDIR)/build
+version := $(shell sed -n '1s/.*(\(.*\)).*/\1/p' debian/changelog)
 
 # A kernel's tree knows its release, and its architecture if that is User-Mode Linux.
 kernel_make = $(MAKE) -C $(KDIR) $(if $(shell grep -s ^CONFIG_UML=y $(KDIR)/.config),ARCH=um)
@@ -43,11 +49,53 @@ module-locked:
 provider:
 	tools/provider
 
-install: module provider
+install: module provider install-tools
 	install -D -m 644 -t "$(DESTDIR)/lib/modules/$(release_or_error)/updates" $(BUILD)/$(release)/arx.ko
 	$(if $(DESTDIR),,depmod $(release))
 	tools/provider --install "$(DESTDIR)"
 
+tool = install -D -m $(1) -t "$(DESTDIR)$(2)" $(addprefix userspace/tools/,$(3))
+tools_doc := /usr/share/doc/arx-tools
+install-tools:
+	$(call tool,755,/usr/sbin,arx-link)
+	$(call tool,755,/usr/bin,arx-doctor)
+	$(call tool,644,/usr/lib/systemd/system,arx-link@.service)
+	$(call tool,644,/usr/share/man/man8,arx-link.8)
+	$(call tool,644,/usr/share/man/man1,arx-doctor.1)
+	$(call tool,644,$(tools_doc)/examples,examples/README examples/interfaces)
+	$(call tool,755,$(tools_doc)/examples,examples/50-arx.sh examples/90-arx)
+
+uninstall-tools:
+	cd "$(or $(DESTDIR),/)" && for file in usr/sbin/arx-link usr/bin/arx-doctor usr/lib/systemd/system/arx-link@.service \
+		usr/share/man/man8/arx-link.8 usr/share/man/man1/arx-doctor.1 \
+		$(addprefix $(patsubst /%,%,$(tools_doc))/examples/,README interfaces 50-arx.sh 90-arx); do \
+		rm -f "$$file"; \
+		if [ -d "$${file%/*}" ]; then rmdir -p --ignore-fail-on-non-empty "$${file%/*}"; fi; \
+	done
+
+# The source of the module alone, for DKMS.
+install-source: dir = $(DESTDIR)/usr/src/arx-$(version)
+install-source:
+	install -d "$(dir)"
+	cp -r Kbuild drivers include "$(dir)"
+	install -m 644 packaging/dkms.conf "$(dir)"
+
+dist:
+	tools/package dist
+
+deb rpm:
+	tools/package $@
+
+html:
+	tools/package html
+
+check-packages: deb
+	tools/check-packages
+
+upstream:
+	tools/upstream $(if $(filter-out file,$(origin KDIR)),$(KDIR))
+
+uninstall: uninstall-tools
 uninstall: updates = lib/modules/$(release_or_error)/updates
 uninstall:
 	rm -f "$(DESTDIR)/$(updates)/arx.ko"
@@ -64,6 +112,7 @@ test:
 
 test-full:
 	ARX_FULL=1 tools/test
+	$(MAKE) check-packages
 
 shell:
 	tools/build $(KERNEL) provider tests
@@ -88,4 +137,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all module module-locked provider install uninstall demo test test-full shell vm bench check help clean
+.PHONY: all module module-locked provider install install-tools install-source uninstall uninstall-tools dist deb rpm html \
+	check-packages upstream demo test test-full shell vm bench check help clean

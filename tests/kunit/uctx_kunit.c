@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ring.c: making rings. What maps them is tested in a machine. */
+/* uctx.c: making rings. What maps them is tested in a machine. */
 
 #include <kunit/test.h>
 
-#include "ring.c"
+#include "uctx.c"
 
 struct shape {
 	u32 entries;

@@ -8,6 +8,7 @@
 #include <rdma/ib_cache.h>
 
 #include "compat.h"
+#include "net.h"
 #include "wire.h"
 
 /*

@@ -26,7 +26,8 @@
 
 #include "account.h"
 #include "mcast.h"
-#include "responder.h"
+#include "qp.h"
+#include "uctx.h"
 
 /**
  * struct arx_group - a multicast group with members

@@ -1,35 +1,40 @@
 # shellcheck shell=bash
-# Sourced by the tools: where things lie, and how a tree of layers is mounted.
+# Sourced by the tools: paths, and how a tree of layers is mounted.
 #
-# The cache holds layers, directories that overlayfs stacks: a Debian root, one layer for each kernel, one for the packages
-# that only tests need. A stack of them is the chroot in which everything is compiled and the root of the machines that run it.
+# The cache holds layers, directories that overlayfs stacks: a Debian root, one
+# layer for each kernel, one for packages that only tests need. A stack of
+# layers is the chroot in which everything is compiled and the root of the
+# machines.
 
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${ARX_CACHE:-/var/cache/arx}
-tree=$cache/tree	# where a stack is mounted, in a mount namespace of its own
+# mount point of a stack, in a mount namespace of its own
+tree=$cache/tree
 
 say() { printf 'arx: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
-# host_command COMMAND PACKAGE: have a command on this machine, from apt if it is missing.
+# host_command COMMAND PACKAGE: install a missing command on this machine by
+# apt.
 host_command() {
 	command -v "$1" >/dev/null && return
 	say "installing $2"
 	{ apt-get -q update && apt-get -qy install --no-install-recommends "$2"; } >&2
 }
 
-# Continue the calling script, given as "$@", in mount and PID namespaces of its own: its mounts disappear with it, and so does
-# every process that it started, however it ends.
+# Continue the calling script, given as "$@", in mount and PID namespaces of its
+# own. Its mounts and all processes that it started disappear with the script,
+# however it ends.
 own_namespaces() {
 	[[ ${1-} != --own-namespaces ]] || return 0
 	(( EUID == 0 )) || die "$(basename "$0") needs root: it mounts file systems (the cache is $cache)"
 	exec unshare --mount --propagation private --pid --fork --kill-child --mount-proc "$0" --own-namespaces "$@"
 }
 
-# Run a command and wait for it, so that a signal ends the namespaces at once. (The shell is PID 1 there: without handlers it would
-# get no signals at all.)
+# Run a command and wait for it, so that a signal ends the namespaces at once.
+# (The shell is PID 1 there and would get no signals without handlers.)
 run() {
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
@@ -37,7 +42,8 @@ run() {
 	wait $!
 }
 
-# mount_tree UPPER LAYER...: the layers, topmost first, at $tree; writes go to the directory UPPER, to memory (-), or nowhere ('').
+# mount_tree UPPER LAYER...: mount the layers, topmost first, at $tree; writes
+# go to the directory UPPER, to memory (-), or nowhere ('').
 mount_tree() {
 	local upper=$1 lower options
 	shift

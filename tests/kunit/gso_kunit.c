@@ -14,8 +14,8 @@
 
 static u32 computed;	/* ICRCs that were not there before */
 
-/* tx.c */
-void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
+/* sock.c */
+void arx_sock_icrc_computed(const struct sk_buff *skb, u32 n)
 {
 	computed += n;
 }

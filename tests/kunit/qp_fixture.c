@@ -8,15 +8,20 @@
 
 #include "qp_fixture.h"
 
+#include "state.c"
+#include "schedule.c"
+#include "swqes.c"
 #include "sendwr.c"
 #include "watch.c"
 #include "worker.c"
 #include "requester.c"
+#include "ack.c"
 #include "responder.c"
 #include "rdatomic.c"
 #include "completer.c"
 #include "ip.c"
 #include "loopback.c"
+#include "send.c"
 #include "qp.c"
 
 /* The one that tx.c would find by the QP. */
@@ -69,7 +74,7 @@ int arx_tx_init(struct arx_qp *qp)
 	return 0;
 }
 
-void arx_tx_forget(struct arx_qp *qp)
+void arx_sock_forget(struct arx_qp *qp)
 {
 }
 
@@ -104,7 +109,7 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
 	};
 }
 
-u32 arx_tx_waits(const struct arx_qp *qp)
+u32 arx_sock_waits(const struct arx_qp *qp)
 {
 	return current_pair->waits;
 }
@@ -485,7 +490,7 @@ void pair_pump(struct pair *p)
 void pair_expire(struct pair *p, int side)
 {
 	local_bh_disable();
-	arx_completer_expired(&p->side[side].qp->comp.retransmit);
+	arx_requester_retransmit(&p->side[side].qp->comp.retransmit);
 	local_bh_enable();
 	pair_settle(p);
 }
@@ -514,7 +519,7 @@ void pair_rnr_over(struct pair *p, int side)
 
 	hrtimer_cancel(&comp->rnr);
 	local_bh_disable();
-	arx_completer_rnr_over(&comp->rnr);
+	arx_requester_rnr_over(&comp->rnr);
 	local_bh_enable();
 	pair_settle(p);
 }
@@ -531,7 +536,7 @@ void pair_requester(struct pair *p, int side)
 void pair_look(struct pair *p, int side)
 {
 	local_bh_disable();
-	arx_watch_look(&p->side[side].qp->watch.timer);
+	arx_requester_look(&p->side[side].qp->watch.timer);
 	local_bh_enable();
 }
 

@@ -9,8 +9,16 @@
 
 #include <kunit/test.h>
 
-#include "qp.h"
+#include "completer.h"
+#include "cq.h"
+#include "requester.h"
+#include "responder.h"
+#include "schedule.h"
+#include "send.h"
+#include "state.h"
+#include "swqes.h"
 #include "tx.h"
+#include "verbs.h"
 
 #define BUF		(512 * 1024)	/* bytes of memory of each side */
 #define IOVA		0x7f0012345000ULL

@@ -656,7 +656,7 @@ static void requester__many_copies(struct kunit *test)
 		pair_send(p, 0, IB_WR_RDMA_WRITE, i,
 			  i % 50 == 49 ? IB_SEND_SIGNALED : 0, 0, 1);
 	room = qp->swqe_mask + 1;
-	KUNIT_EXPECT_LE(test, room * qp->swqe_size, ARX_QP_SWQES_ATOMIC);
+	KUNIT_EXPECT_LE(test, room * qp->swqe_size, ARX_SWQES_ATOMIC);
 	KUNIT_EXPECT_EQ(test, p->sent, room);
 	flush_work(&qp->grow);
 	KUNIT_EXPECT_EQ(test, qp->swqe_mask + 1, room);
@@ -1144,11 +1144,13 @@ static void requester__peer_goes_meanwhile(struct kunit *test)
 	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST, PSN,
 				      p->side[0].buf,
 				      ARX_LOOPBACK_RUN_MAX);
+	struct arx_qp *peer;
 	int err;
 
 	local_bh_disable();
 	rcu_read_lock();
-	err = arx_send_run(qp, rcu_dereference(qp->av), &run, &qp->req.batch);
+	err = arx_send_run(qp, rcu_dereference(qp->av), &run, &qp->req.batch,
+			   &peer);
 	rcu_read_unlock();
 	local_bh_enable();
 	KUNIT_EXPECT_LT(test, err, 0);

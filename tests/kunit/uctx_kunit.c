@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* uctx.c: making rings. What maps them is tested in a machine. */
+/* ring.c: making rings. What maps them is tested in a machine. */
 
 #include <kunit/test.h>
 
-#include "uctx.c"
+#include "ring.c"
 
 struct shape {
 	u32 entries;

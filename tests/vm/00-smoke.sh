@@ -1,5 +1,5 @@
 #!/bin/bash
-# The hosts come up, and one application of each kind carries data between them.
+# The nodes come up, and one application of each kind carries data between them.
 # kernels: 6.12 newest uml
 # timeout: 300
 
@@ -14,6 +14,7 @@ hosts
 check link 60 link_is_active
 check rc_pingpong 90 pair 18515 "ibv_rc_pingpong -d $dev1 -g 1 -n 100" "ibv_rc_pingpong -d $dev2 -g 1 -n 100 $ip1"
 check rping 90 pair cm "rping -s -a $ip1 -C 10 -v" "rping -c -a $ip1 -C 10 -v"
-# -F: on a busy host perftest may not come to terms with the CPU's clock, and without it then fails at its report.
+# -F: on a busy host perftest may not agree with the CPU's clock; without -F its
+# report then fails.
 check write_bw 90 pair 18515 "ib_write_bw -F -d $dev1 -n 100" "ib_write_bw -F -d $dev2 -n 100 $ip1"
 check down 20 arx-hosts down

@@ -9,7 +9,7 @@ modprobe kunit
 modprobe arx_kunit || { fail kunit "arx_kunit.ko does not load"; exit 1; }
 for results in /sys/kernel/debug/kunit/*/results; do
 	suite=$(basename "$(dirname "$results")")
-	# Cases stand four columns in, the parameters of a case eight.
+	# Cases are indented by four columns, the parameters of a case by eight.
 	while read -r line; do
 		case $line in
 		*'# SKIP'*) name=${line%% # SKIP*}; echo "skip $suite/${name#ok * }: ${line##*# SKIP}";;

@@ -1,6 +1,7 @@
 #!/bin/bash
-# tools/newest and tools/cache follow Debian's kernels: a repository of empty packages stands for Debian, this machine's own root
-# for the chroot in which apt is asked.
+# tools/newest and tools/cache follow Debian's kernels. A repository of empty
+# packages replaces Debian; this machine's own root replaces the chroot in which
+# apt is asked.
 # kernels: newest
 # timeout: 200
 
@@ -10,7 +11,7 @@ unset ARX_NEWEST
 export ARX_CACHE=/srv/cache
 cache=/arx/tools/cache
 
-# debian PACKAGE...: all that Debian has
+# debian PACKAGE...: all packages that Debian has
 debian() {
 	mkdir -p /srv/debian
 	# shellcheck disable=SC2048,SC2086
@@ -21,7 +22,7 @@ debian() {
 
 image() { echo "linux-image-$1+deb13-amd64 linux-headers-$1+deb13-amd64"; }
 
-# answers WANTED: with what Debian has now
+# answers WANTED: the answer to Debian's present packages
 answers() {
 	apt-get -q update
 	[[ $(/arx/tools/newest) == "$1" ]] || { echo "said: $(/arx/tools/newest)"; return 1; }
@@ -43,7 +44,7 @@ other_flavours() {
 	answers '7.3 7.3'
 }
 
-# As Debian leaves them: an image, and nothing to build for it.
+# Debian leaves such images: without packages to build modules for them.
 image_without_headers() {
 	debian "$(image 7.3.4)" linux-image-7.4.1+deb13-amd64 linux-source-7.3 linux-source-7.4
 	answers '7.3 7.4'
@@ -67,10 +68,10 @@ nothing() {
 	not /arx/tools/newest 2>&1 | finds 'apt knows no kernel'
 }
 
-# has LAYER: as if it had been made
+# has LAYER: the layer exists
 has() { mkdir -p "$("$cache" --where "$1")"; }
 
-# The root in which apt is asked is this machine's own.
+# apt is asked in this machine's own root.
 a_root() {
 	mkdir -p /srv/cache
 	mount -t tmpfs tmpfs /srv/cache
@@ -87,7 +88,8 @@ fresh_machine_gets_the_next() {
 	[[ $("$cache" --series newest-rt) == 7.3-rt && $("$cache" --series uml) == uml ]]
 }
 
-# A machine that was told of 7.2, has none of it, and comes when it is gone. (That there is no 7.3 to be had, either, ends it.)
+# A machine that knows 7.2, has no layer of it, and asks when 7.2 is gone. (It
+# fails because 7.3 cannot be had, either.)
 gone_before_it_came() {
 	debian "$(image 7.3.4)" linux-source-7.3
 	echo '7.2 7.2' >/srv/cache/newest
@@ -123,7 +125,7 @@ apt_does_not_answer() {
 	not "$cache" --renew
 }
 
-# The debug kernel is another when its source is, and only then.
+# The debug kernel changes with its source only.
 debug_kernel_follows_its_source() {
 	local before after
 	before=$(ARX_NEWEST='7.3 7.3' "$cache" --where kernel-uml)

@@ -1,5 +1,6 @@
 #!/bin/bash
-# What the documentation shows first does what it says: Documentation/first.c, and a refusal for a device that is not there.
+# Documentation/first.c does what the documentation says, and reports a device
+# that does not exist.
 # kernels: 6.12 newest uml
 # timeout: 120
 

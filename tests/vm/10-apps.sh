@@ -1,5 +1,6 @@
 #!/bin/bash
-# Applications as Debian ships them: rdma-core's examples and perftest. They check little of what arrives; 20-verify.sh does.
+# Applications as Debian ships them: rdma-core's examples and perftest. They
+# check few of the received bytes; 20-verify.sh checks all.
 # kernels: 6.12 newest uml
 # timeout: 700
 
@@ -10,7 +11,7 @@ gid() {
 	h"${1#h}" ibv_devinfo -v -d "$driver${1#h}" | sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" | head -n 1
 }
 
-# pingpong KIND OPTION...: over IPv4 unless a -g says otherwise
+# pingpong KIND OPTION...: over IPv4 unless -g is given
 pingpong() {
 	local kind=$1
 	shift
@@ -23,7 +24,7 @@ pingpong6() {
 	pingpong "$@"
 }
 
-# Where perftest's server listens first: with -R by rdma_cm.
+# perftest's server listens here first: with -R by rdma_cm.
 port_of() {
 	[[ " $* " == *" -R "* ]] && echo cm || echo 18515
 }
@@ -41,12 +42,13 @@ perf6() {
 	pair "$(port_of "$@")" "$tool -F --ipv6-addr -d $dev1 -x $gid61 $*" "$tool -F --ipv6-addr -d $dev2 -x $gid62 $* $ip61"
 }
 
-# cm SERVER CLIENT: applications that find each other by rdma_cm; the server ends with its client
+# cm SERVER CLIENT: applications that connect by rdma_cm; the server ends with
+# its client
 cm() {
 	pair cm "$1" "$2"
 }
 
-# A server that never ends by itself: two clients in turn, then it is ended.
+# A server that never ends by itself: two clients in turn, then it is killed.
 persistent() {
 	h1 bash -c "$1" &
 	until_true 20 listening h1 cm
@@ -56,7 +58,7 @@ persistent() {
 	kill $!
 }
 
-# The receiver waits for as many messages as the sender sends, so it must have joined first.
+# The receiver waits for every message of the sender, so it must join first.
 multicast() {
 	h1 mckey "$1" "$2" -b "$3" -C 5 &
 	until_true 20 joined
@@ -66,8 +68,9 @@ multicast() {
 
 joined() { h1 rdma resource show qp type UD | finds 'state RTS.*mckey'; }
 
-# The options of perftest that a tool has, each a case: what differs is events, sizes, directions, QPs and their types. (Five
-# thousand messages of every size up to 8 MiB would take a software CPU half an hour for all tools.)
+# The options of perftest that a tool has, each a case: events, sizes,
+# directions, QPs and their types. (Five thousand messages of every size up to 8
+# MiB would take a software CPU half an hour for all tools.)
 options_of() {
 	case $1 in
 	ib_write_bw)	printf '%s\n' '' '-a -n 100' -b '-q 8' '-c UC' '-l 20' '-R';;
@@ -91,7 +94,7 @@ perftest_full() {
 	done
 }
 
-# perftest_calls: a line for each
+# perftest_calls: prints a line for each
 perftest_calls() {
 	local call
 	while read -r call; do
@@ -99,7 +102,8 @@ perftest_calls() {
 	done
 }
 
-# What sleeps (-e), with a second to answer (-u 18), for the debug kernel and those that need not see it all.
+# Cases that sleep (-e), with a timeout of a second (-u 18), for the debug
+# kernel and for kernels with a short sample.
 perftest_brief() {
 	perftest_calls <<-END
 		ib_write_bw -n 20 -u 18
@@ -143,16 +147,18 @@ examples_full() {
 	for kind in rc uc srq; do check "${kind}_pingpong -s 1000000" 60 pingpong $kind -s 1000000 -c; done
 }
 
-# What rdma-ndd does when a device comes.
+# rdma-ndd does this when a device is created.
 node_desc() {
 	h1 bash -c "echo 'some host $dev1' >/sys/class/infiniband/$dev1/node_desc"
 	[[ $(h1 cat "/sys/class/infiniband/$dev1/node_desc") == "some host $dev1" ]]
 }
 
-# counter_file NAME: node_exporter reads these, and one that it cannot read ends all of its RDMA figures.
+# counter_file NAME: node_exporter reads these files; a file that it cannot read
+# ends all of its RDMA figures.
 counter_file() { h1 cat "/sys/class/infiniband/$dev1/ports/1/counters/$1"; }
 
-# Data are in words of four bytes: those of the messages, 16 bytes of each packet and 16 more of the first of each message.
+# Data counters are in words of four bytes: the messages, 16 bytes for each
+# packet and 16 more for the first packet of each message.
 port_counters() {
 	local name data packets
 	for name in $(h1 ls "/sys/class/infiniband/$dev1/ports/1/counters"); do counter_file "$name"; done
@@ -196,7 +202,8 @@ if full; then
 	check rstream_v6 60 cm "rstream -b $ip61 -S 16384 -C 100 -T v" "rstream -s $ip61 -S 16384 -C 100 -T v"
 	skip cmtime_v6 "the sockets by which its two sides meet are of IPv4"
 	skip mckey_v6 "the core's rdma_cm joins IPv6 groups for RoCEv1 only (ENOTSUPP)"
-	# KASAN keeps what is freed until somebody allocates who may sleep, and here nobody does for ten minutes.
+	# KASAN keeps freed memory until an allocation that may sleep; here no
+	# such allocation happens for ten minutes.
 	if debug_kernel; then
 		skip all_of_rstream_and_perftest "both ends poll on one CPU, until KASAN's quarantine has all memory"
 		perftest_brief

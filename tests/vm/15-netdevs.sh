@@ -1,6 +1,7 @@
 #!/bin/bash
-# Every kind of Ethernet netdev below a device, with traffic whose bytes are verified; the port follows its netdev: state, MTU,
-# addresses, name, removal, network namespace; both modes of network namespaces.
+# Every kind of Ethernet netdev below a device, with verified traffic; the port
+# follows its netdev: state, MTU, addresses, name, removal, network namespace;
+# both modes of network namespaces.
 # kernels: 6.12 newest
 # timeout: 700
 
@@ -8,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 modprobe -a "${driver/rxe/rdma_rxe}" 8021q bonding bridge macvlan dummy tun 2>/dev/null
 
 on() { local host=$1; shift; ip netns exec "$host" "$@"; }
-# Two hosts whose eth0 and eth1 have no address and no RDMA device
+# Two nodes whose eth0 and eth1 have no address and no RDMA device
 bare_hosts() {
 	hosts --driver none --mtu 9000
 	local n
@@ -18,7 +19,7 @@ bare_hosts() {
 	done
 }
 
-# addresses N NETDEV: those of host N
+# addresses N NETDEV: those of node N
 addresses() {
 	ip -n "h$1" link set "$2" up
 	ip -n "h$1" address add 192.0.2."$1"/24 dev "$2"
@@ -28,7 +29,7 @@ addresses() {
 # link N NETDEV [NAME]
 link() { on "h$1" rdma link add "${3:-$driver$1}" type "$driver" netdev "$2"; }
 
-# ---- what a port says ----
+# ---- attributes of a port ----
 
 # port HOST DEVICE: state, physical state and netdev
 port() {
@@ -45,7 +46,7 @@ gids() {
 			echo "$gid $(<"gid_attrs/ndevs/${file#gids/}")"
 		done | sort -u' "$2"
 }
-# gid_of ADDRESS...: as sysfs writes them
+# gid_of ADDRESS...: in the format of sysfs
 gid_of() {
 	local address head tail
 	for address; do
@@ -59,13 +60,13 @@ gid_of() {
 		printf '%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x\n' "${head[@]/#/0x}" "${tail[@]/#/0x}"
 	done
 }
-# link_local HOST NETDEV: the address that follows from the MAC
+# link_local HOST NETDEV: the address made from the MAC
 link_local() {
 	local mac
 	IFS=: read -ra mac <<<"$(on "$1" cat "/sys/class/net/$2/address")"
 	printf 'fe80::%x:%x:%x:%x\n' $((0x${mac[0]}${mac[1]} ^ 0x200)) $((0x${mac[2]}ff)) $((0xfe${mac[3]})) $((0x${mac[4]}${mac[5]}))
 }
-# gids_are HOST DEVICE NETDEV ADDRESS...: those and no others
+# gids_are HOST DEVICE NETDEV ADDRESS...: true if the device has exactly these
 gids_are() {
 	local host=$1 device=$2 netdev=$3 want have
 	shift 3
@@ -73,7 +74,8 @@ gids_are() {
 	have=$(gids "$host" "$device")
 	[[ $want == "$have" ]] || { printf 'GIDs:\n%s\nnot:\n%s\n' "$have" "$want"; return 1; }
 }
-# The default GID, which is the link-local address as well, is the first: programs stop at the first hole.
+# The default GID, which is the link-local address as well, is the first,
+# because programs stop at the first hole.
 first_gid() {
 	on "$1" bash -c 'cd "/sys/class/infiniband/$0/ports/1" && echo "$(<gids/0) $(<gid_attrs/ndevs/0) $(<gid_attrs/types/0)"' "$2"
 }
@@ -87,7 +89,7 @@ gone() { ! on "$1" rdma link show "$2/1" 2>/dev/null | finds .; }
 
 # ---- traffic ----
 
-# verify_on A B CASE...: by the devices arxA in hA and arxB in hB
+# verify_on A B CASE...: with the devices arxA in hA and arxB in hB
 verify_on() {
 	local a=$1 b=$2
 	shift 2
@@ -114,16 +116,18 @@ multicast() {
 
 # ---- port events ----
 
-# events_of FILE: what ibv_asyncwatch has printed of the port, in one line
+# events_of FILE: the port's events that ibv_asyncwatch printed, in one line
 events_of() { grep -oE 'PORT_(ERR|ACTIVE)' "$1" | xargs; }
-# events_are FILE WANT: those so far, and no other half a second later
+# events_are FILE WANT: true if these events came, and no other half a second
+# later
 events_are() {
 	until_true 10 eval "[[ \$(events_of $1 | wc -w) -ge $(wc -w <<<"$2") ]]" || true
 	sleep 0.5
 	[[ $(events_of "$1") == "$2" ]] || { echo "events: $(events_of "$1"), not $2"; return 1; }
 }
-# port_events NETDEV STATE SHOWN: h1's port goes down with its netdev and comes back, twice. Each change is told at once, by its own
-# event and no other. STATE is the port's while the netdev is down.
+# port_events NETDEV STATE SHOWN: h1's port goes down with its netdev and comes
+# back, twice. Each change is reported at once, by its own event and no other.
+# STATE is the port's state while the netdev is down.
 port_events() {
 	local dump=$scratch/events-$1 want='' watch
 	stdbuf -oL ip netns exec h1 ibv_asyncwatch -d "${driver}1" >"$dump" &
@@ -140,11 +144,11 @@ port_events() {
 		events_are "$dump" "$want"
 	done
 	kill $watch
-	# IPv6 addresses of a netdev go when it does
+	# a netdev that goes down loses its IPv6 addresses
 	[[ $1 == eth1 ]] || ip -n h1 address replace fd00::1/64 dev "$1" nodad
 }
 
-# ---- kinds of netdevs: each makes one in host $1, with no address ----
+# ---- kinds of netdevs: each makes one without an address in h$1 ----
 
 make_vlan() { ip -n "h$1" link add link eth0 name vlan0 type vlan id 5; }
 make_bridge() {
@@ -170,7 +174,7 @@ kind() {
 		link $n "$netdev"
 	done
 }
-# As a device above the VLAN's real one is shown
+# sysfs and rdma show a device above the VLAN's real netdev
 netdev_shown() { [[ $1 == vlan ]] && echo eth0 || echo "${1}0"; }
 comes_up() {
 	becomes port_is h1 "${driver}1" "ACTIVE LINK_UP $(netdev_shown "$1")"
@@ -179,7 +183,8 @@ comes_up() {
 	becomes first_gid_is h1 "${driver}1" "${1}0"
 	mtu_is h1 "${driver}1" 4096
 }
-# A VLAN with an address of its own; what the real device gets is not the device's.
+# A VLAN with an address of its own; the device must not get addresses of the
+# real netdev.
 vlan_mac() {
 	ip -n h1 link set vlan0 address 02:00:00:00:00:55
 	ip -n h1 address flush dev vlan0 scope link
@@ -203,9 +208,10 @@ removed() {
 	[[ $1 == dummy ]] || becomes gone h2 "${driver}2"
 }
 
-# total NAME: of both devices
+# total NAME: the sum of both devices
 total() { echo $(($(counter "${driver}1" "$1" h1) + $(counter "${driver}2" "$1" h2))); }
-# The VLAN has no queue of its own, the netdev below it has one that is slow: who waits for it does not keep a CPU busy.
+# The VLAN has no queue, the netdev below has a slow one: waiting for that queue
+# must not keep a CPU busy.
 shaped() {
 	local n before runs waits
 	for n in 1 2; do
@@ -244,12 +250,13 @@ bond_state() {
 	active_slave eth0
 }
 active_slave() { [[ "$(on h1 cat /sys/class/net/bond0/bonding/active_slave)" == "$1" ]]; }
-# What each slave has sent
+# Bytes that each slave has sent
 sent() { on h1 cat "/sys/class/net/$1/statistics/tx_bytes"; }
 failover() {
 	local before verify
 	before=$(sent eth1)
-	# In one go, to a receiver that takes its time: while the slaves change, the GIDs are gone, and nothing can connect.
+	# One stream, to a slow receiver: while the slaves change, the GIDs are
+	# gone, and no program can connect.
 	traffic_works '' '' 1600 'slow=10000 timeout=16' &
 	verify=$!
 	sleep 1.5
@@ -270,7 +277,7 @@ no_slave() {
 	ip -n h1 link set eth0 up
 	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'
 }
-# The last slave that is up takes the port with it.
+# The port goes down with the last slave.
 bond_events() {
 	ip -n h1 link set eth0 down
 	becomes port_is h1 "${driver}1" 'DOWN POLLING bond0'
@@ -288,7 +295,7 @@ check bond-no-slave 30 no_slave
 check bond-events 90 bond_events
 check bond-removed 20 removed bond
 
-# ---- one host: dummy and lo ----
+# ---- one node: dummy and lo ----
 
 one_host() {
 	ip -n h1 link add dummy0 mtu 9000 type dummy
@@ -306,7 +313,7 @@ lo_up() {
 	becomes gids_are h2 "${driver}2" lo 127.0.0.1 ::1 fe80::200:ff:fe00:0
 	mtu_is h2 "${driver}2" 4096
 }
-# What comes to lo and goes
+# Packets that lo receives and sends
 lo_addresses() {
 	ip -n h2 address add 192.0.2.99/32 dev lo
 	ip -n h2 address add fd00::99/128 dev lo
@@ -385,7 +392,8 @@ vlan_and_real_device() {
 	becomes gone h1 "${driver}v1"
 	becomes gone h1 "${driver}1"
 }
-# A QP is in a group: rdma_cm has made the VLAN a member, arx the VLAN and its real device; all of it ends with the program.
+# A QP is in a group: rdma_cm made the VLAN a member, arx the VLAN and its real
+# netdev; all memberships end with the program.
 members() { ip -n h1 maddress show dev "$1" | grep -oE '239\.1\.2\.3( users [0-9]+)?'; }
 joins() {
 	ip netns exec h1 mckey -m 239.1.2.3 -b 192.0.2.1 -C 5 &
@@ -404,7 +412,7 @@ check vlan-and-real-device 60 vlan_and_real_device
 
 # ---- network namespaces ----
 
-# The netdev goes to another namespace, and its device after it.
+# The netdev moves to another namespace, and its device after it.
 moved() {
 	ip netns add h3
 	ip -n h1 link set eth0 netns h3
@@ -430,7 +438,8 @@ moved_back() {
 	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
 	traffic_works
 }
-# join HOST NETDEV GROUP: a program that is a member until it is killed; its number is $joined
+# join HOST NETDEV GROUP: a program that is a member until it is killed; its
+# process ID is in $joined
 join() {
 	ip netns exec "$1" python3 -c '
 import socket, struct, sys, time
@@ -441,13 +450,15 @@ if v6:
     s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.inet_pton(socket.AF_INET6, group) + struct.pack("@i", index))
 else:
     s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + bytes(4) + struct.pack("@i", index))
-time.sleep(60)' "$2" "$3" {hold}>&- &	# not to keep the QP's program
+time.sleep(60)' "$2" "$3" {hold}>&- &	# must not keep the QP's program running
 	joined=$!
 	until_true 20 member "$@"
 }
 member() { ip -n "$1" maddress show dev "$2" | finds "$3"; }
-# While a QP is in a group its netdev moves; a VLAN of it stays. Where the netdev is now, programs join the same group: on it, and on a
-# netdev that bears the VLAN's number there. The QP's end takes no membership but its own. (mckey would have rdma_cm join, too.)
+# While a QP is in a group its netdev moves; a VLAN of the netdev stays. In the
+# new namespace programs join the same group: on the netdev, and on a netdev
+# with the VLAN's index there. The end of the QP ends only its own membership.
+# (mckey would make rdma_cm join, too.)
 others_groups() {
 	local index group netdev qp pids joined hold
 	ip -n h1 link add link eth0 name vlan9 type vlan id 9
@@ -513,7 +524,7 @@ updown() {
 	ip -n h1 link set eth0 up
 	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
 	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
-	# IPv6 addresses of a netdev go with its carrier's
+	# a netdev that loses its carrier loses its IPv6 addresses
 	ip -n h1 address replace fd00::1/64 dev eth0 nodad
 }
 mtus() {
@@ -577,7 +588,8 @@ renamed() {
 	traffic_works renamed1
 	h1 rdma dev set renamed1 name "${driver}1"
 }
-# A run is one packet until somebody must have packets: 15 of 4096 bytes behind one BTH, in front of one ICRC
+# A run is one packet until single packets are needed: 15 of 4096 bytes after
+# one BTH and before one ICRC
 one_piece() {
 	local dump="$scratch/one-piece.pcap" tcpdump
 	ip netns exec h2 tcpdump -q -s 128 -i eth0 --immediate-mode -U -w "$dump" udp port 4791 2>/dev/null &
@@ -604,9 +616,9 @@ check renamed 60 renamed
 [[ $driver != arx ]] || check one-piece 40 one_piece
 check netdev-removed 30 netdev_removed
 
-# ---- its speed ----
+# ---- the speed of a port ----
 
-# rate: of a tap, which has whatever speed it is told to have
+# rate: of a tap, which has the speed that ethtool sets
 rate() { on h1 cat "/sys/class/infiniband/${driver}t/ports/1/rate"; }
 rate_is() { [[ $(rate) == "$1" ]] || { echo "rate $(rate), not $1"; return 1; }; }
 speeds() {

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Network cards as QEMU has them, two of a kind joined by a wire, one for each host: what leaves is really split and checked, and
-# what arrives is joined again by GRO, or is not.
+# Network cards that QEMU emulates, two of a kind joined by a wire, one for each
+# node: super-packets are really segmented and ICRCs checked, and received
+# packets are joined by GRO, or not.
 # kernels: 6.12 newest
 # left: 6.12
 # timeout: 400
@@ -15,7 +16,7 @@ cards() {
 	done
 }
 
-# put N NETDEV: into host N as nic0, with an arx device on it
+# put N NETDEV: into node N as nic0, with an arx device on it
 put() {
 	ip link set "$2" netns "h$1" name nic0
 	ip -n "h$1" link set nic0 up
@@ -33,7 +34,7 @@ joined_by() {
 	until_true 20 h1 ping -q -c 1 -W 1 192.0.2.2
 }
 
-# count NAME: of both hosts
+# count NAME: the sum of both nodes
 count() {
 	local n sum=0
 	for n in 1 2; do
@@ -42,8 +43,9 @@ count() {
 	echo $sum
 }
 
-# What is sent to a card carries right ICRCs, all of them, and the receiver computes them: no packet is trusted. Only a packet that is
-# sent again may be wrong, when the program has its memory back and writes to it before the card has read it.
+# All packets to a card have right ICRCs, and the receiver checks them. Only a
+# retransmitted packet may be wrong, when the program has its memory back and
+# writes to it before the card has read the packet.
 checked() {
 	local computed wrong again
 	computed=$(count icrc_computed) wrong=$(count rcvd_icrc_err) again=$(count requester_rewinds)
@@ -51,10 +53,10 @@ checked() {
 	(( computed > 1000 && (wrong == 0 || again > 0 && wrong * 100 < computed) ))
 }
 
-# Their qdisc keeps the order, so nobody has to send from a certain CPU.
+# The cards' qdisc keeps the order, so packets may be sent from any CPU.
 stayed() { (( $(count tx_behind) == 0 )) || { echo "runs left to another CPU: $(count tx_behind)"; return 1; }; }
 
-# offloads ETHTOOL-ARGUMENTS...: of both
+# offloads ETHTOOL-ARGUMENTS...: of both cards
 offloads() {
 	h1 ethtool -K nic0 "$@" && h2 ethtool -K nic0 "$@"
 }
@@ -71,7 +73,8 @@ carries() {
 		"$name-v6: gid=v6 op=mix size=30000 count=12" "${@/#/$name-}" || (( ++failures ))
 }
 
-# Messages that a card delivers together have one ACK: the receiver sends nothing else.
+# Messages that a card delivers together get one ACK: the receiver sends nothing
+# else.
 answers_once() {
 	local before after messages=2000
 	before=$(counter "$dev1" sent_pkts h1)
@@ -81,7 +84,7 @@ answers_once() {
 	(( after - before < messages * 3 / 4 ))
 }
 
-# The card goes with its driver; so does the device.
+# The card disappears with its driver; so does the device.
 unbound() {
 	local address
 	address=$(h1 readlink -f /sys/class/net/nic0/device)

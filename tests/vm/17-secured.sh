@@ -1,13 +1,15 @@
 #!/bin/bash
-# What lies below transforms the packets: MACsec, IPsec in both modes, and a VXLAN that goes through IPsec or WireGuard. The ICRC must be in the
-# packet before that happens, since what is encrypted cannot be looked into any more.
+# Netdevs and routes that transform packets: MACsec, IPsec in both modes, and a
+# VXLAN through IPsec or WireGuard. The ICRC must be in the packet before
+# encryption, because no layer can compute it later.
 # kernels: 6.12 newest
 # left: 6.12
 # timeout: 400
 
 source "$(dirname "$0")/lib.sh"
 
-# Encrypting takes an emulated CPU longer than a QP would wait otherwise: a second, not 67 ms.
+# Encryption takes an emulated CPU longer than the default timeout of a QP: a
+# second, not 67 ms.
 patient=timeout=18
 # carries NAME
 carries() {
@@ -22,7 +24,7 @@ addresses() {
 	ip -n "h$1" link set "$2" up
 	ip -n "h$1" address add 192.0.2."$1"/24 dev "$2"
 }
-# All that arrived was as it was sent.
+# No packet arrived with a wrong ICRC.
 right() {
 	local n received wrong
 	for n in 1 2; do
@@ -33,7 +35,7 @@ right() {
 	done
 }
 
-# ---- MACsec: each has a key, and knows the other's ----
+# ---- MACsec: each node has a key, and knows the other's ----
 
 mac() { ip netns exec "h$1" cat /sys/class/net/eth0/address; }
 macsec() {

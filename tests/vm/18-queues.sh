@@ -1,7 +1,10 @@
 #!/bin/bash
-# Packets of a QP do not overtake each other when its program moves between CPUs: with a netdev that has one transmit queue on one with
-# several, where each CPU has its own; and without any queue, where each CPU's packets go up to the other host by themselves.
-# QPs of a service level stay in the queues of its traffic class, and datagrams of several QPs have several UDP ports.
+# Packets of a QP do not overtake each other when its program moves between
+# CPUs: with a netdev that has one transmit queue, on a netdev with several,
+# where each CPU has its own; and without any queue, where each CPU delivers its
+# packets to the other node by itself. QPs of a service level stay in the queues
+# of its traffic class, and the datagrams of several QPs have several UDP source
+# ports.
 # kernels: 6.12 newest
 # timeout: 160
 
@@ -20,7 +23,8 @@ bridged() {
 		h1 sh -c "echo $n >/sys/class/net/port/queues/tx-$((n - 1))/xps_cpus"
 	done
 	h1 tc qdisc replace dev port root mq
-	# Newer kernels let a sock's choice lapse, by default after a second. Those of QPs belong to the first namespace.
+	# Newer kernels forget a sock's queue, by default after a second. The
+	# socks of QPs belong to the first namespace.
 	[[ ! -e /proc/sys/net/core/txq_reselection_ms ]] || sysctl -qw net.core.txq_reselection_ms=1
 	ip -n h1 address add 198.51.100.1/24 dev bridge0
 	ip -n h2 address add 198.51.100.2/24 dev port
@@ -31,7 +35,7 @@ bridged() {
 	until_true 20 h1 ping -q -c 1 -W 1 198.51.100.2
 }
 
-# sent N: packets that have gone through queue N, from 1
+# sent N: packets of queue N, counted from 1
 sent() {
 	h1 tc -s qdisc show dev port | awk -v parent=":$1$" '/^qdisc/ { here = $5 ~ parent } /Sent/ && here { print $4 }'
 }
@@ -51,11 +55,13 @@ one_queue() {
 	first=$(($(sent 1) - first)) second=$(($(sent 2) - second))
 	echo "$first and $second packets"
 	(( first + second > 1000 ))
-	# Others than the QP's, as those of perftest's own connection, go where they like.
+	# Other packets, such as those of perftest's own connection, may use any
+	# queue.
 	(( first < 100 || second < 100 ))
 }
 
-# A VLAN on a netdev whose queues are of two traffic classes; priority 3 has the second two
+# A VLAN on a netdev with queues of two traffic classes; priority 3 has the
+# second two
 classes() {
 	local n
 	hosts --driver none
@@ -82,7 +88,7 @@ one_class() {
 	wait $server
 	for i in 1 2 3 4; do sent+=($(($(sent $i) - before[i - 1]))); done
 	echo "${sent[*]} packets"
-	# Those of perftest's own connection are in the first class.
+	# Packets of perftest's own connection are in the first class.
 	(( sent[0] + sent[1] < 100 && sent[2] + sent[3] > 1000 ))
 }
 
@@ -96,7 +102,8 @@ udp_ports() {
 	(( ports >= 4 ))
 }
 
-# A host that takes long over what it is sent, after the packets have left the socket they came from
+# A node that needs long for received packets, which have already left the
+# socket of the sender
 slow() {
 	local host rules
 	hosts --mtu 9000

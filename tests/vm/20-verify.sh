@@ -1,33 +1,36 @@
 #!/bin/bash
-# Every byte that verbs move arrives where it must, once and in order, between two hosts and within one; and what must fail fails
-# with the right status. See verify/verify.h.
+# Every byte that verbs move arrives where it must, once and in order, between
+# two nodes and within one; every failure has the right status. See
+# verify/verify.h.
 # kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"
 
-# verify_on A B CASE...: the cases between two of the hosts
+# verify_on A B CASE...: the cases between two of the nodes
 verify_on() {
 	local a=$1 b=$2
 	shift 2
 	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
 }
 
-# fails NAME A B: everything that must fail, and what each completion said of it in $scratch/NAME
+# fails NAME A B: all failures, and the status of each completion in
+# $scratch/NAME
 fails() {
 	verify -v -f 4 -a "h$2:$driver$2" -b "h$3:$driver$3" "$1: fail=all" >"$scratch/$1.all" || (( ++failures ))
-	# Which request meets a region that goes away is a matter of time.
+	# Timing decides which request meets a region that is deregistered.
 	grep '^# outcome' "$scratch/$1.all" | grep -vE '^# outcome (de|re)reg_busy ' | sort >"$scratch/$1"
 	grep -v '^# outcome' "$scratch/$1.all"
 }
 
-# One host and two are one to an application.
+# An application must not notice whether its peer is on the same node.
 same_outcomes() {
 	(( $(wc -l <"$scratch/fails") > 60 ))
 	diff "$scratch/fails" "$scratch/fails-host"
 }
 
-# finds CASE WORDS: a fault of our own making must be found, and called by its name, or all else is worth nothing.
+# finds CASE WORDS: verify must find a fault that the case makes on purpose, and
+# name it; otherwise no other case proves anything.
 finds() {
 	if verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "spoil: size=100 $1" >"$scratch/spoilt"; then
 		echo "this was not found: $1"
@@ -37,12 +40,13 @@ finds() {
 	grep -q "^not ok spoil: .*$2" "$scratch/spoilt"
 }
 
-# sizes around what changes the shape of a message at path MTU $1
+# sizes around those that change the form of a message at path MTU $1
 around() {
 	echo "$(($1 - 1)),$1,$(($1 + 1)),$((2 * $1)),$((5 * $1 + 3))"
 }
 
-# flows NAME: op by op, then everything else that can be varied; $mtus, $sizes and $count say how much of it
+# flows NAME: op by op, then all other keys; $mtus, $sizes and $count bound the
+# number of cases
 flows() {
 	local mtu
 	cases=("$1-rc: op=send,send_imm,write,write_imm,read size=$sizes count=$count"
@@ -107,6 +111,6 @@ elif full; then
 	verify_on 1 2 'hosts-longest: op=send,write,read size=1G window=1 count=1 limit=120'
 	verify_on 1 1 'host-longest: op=write size=2G window=1 count=1 limit=120'
 fi
-# The MTU that hosts have when nobody asks for another: 1024 fits
+# The default MTU of nodes, for which the path MTU is 1024
 hosts
 verify_on 1 2 "hosts-small-mtu: op=send,write,read,mix size=$(around 1024) count=$count"

@@ -1,19 +1,21 @@
 #!/bin/bash
-# The moderation of doorbells and of completion events: a stream makes no system call for each message, a request that is waited for
-# is seen at once, and none is forgotten, whenever it is posted.
+# The moderation of doorbells and of completion events: a stream makes no system
+# call for each message, a request that the application waits for is sent at
+# once, and none is forgotten, whenever it is posted.
 # kernels: 6.12 newest uml
 # timeout: 300
 
 source "$(dirname "$0")/lib.sh"
 
-# At best one kick for each 16, which is what bench looks at; a machine that is held up costs some more. In the debug kernel posting is
-# so slow that looks find nothing in between.
+# At best one kick for each 16 messages, which bench measures; a machine that
+# the host delays needs some more. In the debug kernel posting is so slow that
+# polls find nothing in between.
 count=30000 few=3750
 if debug_kernel; then count=3000 few=1500; fi
 full && seconds=60 || seconds=5
 attribute=/sys/class/infiniband/$dev1/doorbell_usecs
 
-# In a shell of the host's: its sysfs shows its devices.
+# In a shell of the namespace: its sysfs shows its devices.
 attribute() { h1 sh -c "${2:+echo $2 >$1 &&} cat $1"; }
 
 # kicks MODE LEAST MOST: of count messages
@@ -39,7 +41,8 @@ set_again() {
 	kicks stream 1 $few
 }
 
-# CPUs that are idle do their part, of those that the application may use; with one ring now and then, as who kicks works, too.
+# Idle CPUs take part in polling, of those that the application may use; with
+# one ring only sometimes, because the kicking CPU polls, too.
 many() { "$@" verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'many: op=write,mix size=8,200 qps=16 both=1 count=300'; }
 # stream QPS OPTION VALUE [taskset ...]
 stream() {
@@ -51,7 +54,7 @@ stream() {
 	h1 "$@" ib_write_bw "${args[@]}" $ip1
 	wait $server
 }
-# bursts QPS MESSAGES [taskset ...]: of a hundred each
+# bursts QPS MESSAGES [taskset ...]: of a hundred messages each
 bursts() { stream $1 -n $(($2 / $1)) "${@:3}"; }
 one() { bursts 1 48000 "$@"; }
 looked_away() {
@@ -70,7 +73,8 @@ stayed() {
 	(( $(counter "$dev1" looks_away h1) == before ))
 }
 
-# One that runs a program is left alone: it looks once for each burst, to find that out, where an idle one does a third of it all.
+# A CPU that runs a program does not poll: it polls once for each burst, to find
+# out, where an idle CPU does a third of all polls.
 mostly_here() {
 	local away all
 	away=$(counter "$dev1" looks_away h1) all=$(counter "$dev1" looks h1)
@@ -84,8 +88,8 @@ left_alone() {
 	until_true 30 mostly_here
 }
 
-# One that is idle looks again at once while it finds something: more often than a timer of 20 ms, which may be an eighth of that,
-# could have it do so.
+# An idle CPU polls again at once while it finds requests: more often than a
+# timer of 20 ms, or of an eighth of that, could make it poll.
 at_once() {
 	local away by_timer
 	attribute "$attribute" 20000 >/dev/null
@@ -97,7 +101,7 @@ at_once() {
 	(( away > by_timer ))
 }
 
-# And one that was disturbed comes back, when nobody is any more.
+# A disturbed CPU resumes polling when the disturbance is over.
 comes_back() {
 	local away spinner stream
 	stream 1 -D 5 >/dev/null &
@@ -117,8 +121,9 @@ comes_back() {
 	(( away > 100 ))
 }
 
-# unhurried MESSAGES: looks of many rings come so seldom that they find some requests each. They come by time: a moment in which others
-# have the machine, and messages are few, must not be most of what is counted.
+# unhurried MESSAGES: polls of many rings are so rare that each finds several
+# requests. They are driven by time: a pause in which the host runs other
+# machines, with few messages, must not dominate the count.
 unhurried() {
 	local looks
 	looks=$(counter "$dev1" looks h1)
@@ -128,7 +133,7 @@ unhurried() {
 	(( looks * 10 < $1 ))
 }
 
-# A CPU that looks, or has been left something, goes and comes back.
+# A CPU that polls, or that has deferred work, goes offline and comes back.
 cpu_goes() {
 	local online=/sys/devices/system/cpu/cpu1/online
 	echo 0 >$online
@@ -157,8 +162,9 @@ if (( $(nproc) > 1 )); then
 else
 	skip looked-away 'there is one CPU'
 fi
-# In the debug kernel a hundred messages of each ring take about as long as the looks in vain after which a ring is looked at no more.
-# If another machine makes it slower, most looks are such, for some seconds.
+# In the debug kernel a hundred messages of each ring take about as long as the
+# fruitless polls after which polling of a ring ends. If another machine makes
+# this one slower, most polls are fruitless for some seconds.
 if debug_kernel; then
 	check unhurried 130 until_true 100 unhurried 160000
 else

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Nobody keeps a CPU by what is copied between QPs of one machine: bottom halves are on again soon, and who posts is charged.
+# Copies between QPs of one machine keep no CPU from others: bottom halves are
+# on again soon, and the posting process is charged.
 # kernels: 6.12 newest
 # timeout: 320
 
@@ -8,13 +9,16 @@ source "$(dirname "$0")/lib.sh"
 mount -t cgroup2 cgroup2 /sys/fs/cgroup 2>/dev/null
 group=/sys/fs/cgroup/arx-fair
 
-# longest US THREADS [taskset ...]: one thread has one CPU, which waits for no other. With two, a CPU that the host stops holds a lock,
-# and the other waits for it as long as the host likes, which is some milliseconds: that is not the kernel's doing.
+# longest US THREADS [taskset ...]: one thread uses one CPU, which waits for no
+# other CPU. With two threads, the host may stop a CPU that holds a lock while
+# the other CPU waits for it, for some milliseconds; the kernel cannot prevent
+# that.
 longest() {
 	"${@:3}" ip netns exec h1 fair longest "$dev1" $1 $2
 }
 
-# took COMMAND...: how much of a CPU it takes from programs that want all CPUs, in hundredths
+# took COMMAND...: hundredths of a CPU that COMMAND takes from programs that
+# want all CPUs
 took() {
 	local others
 	"$@" >&2 &
@@ -25,7 +29,8 @@ took() {
 	wait $others || true
 }
 
-# in_group QUOTA COMMAND...: in a container that may have so many hundredths of a CPU
+# in_group QUOTA COMMAND...: in a container with a quota of QUOTA hundredths of
+# a CPU
 in_group() {
 	mkdir -p $group
 	echo "${1}000 100000" >$group/cpu.max
@@ -33,7 +38,7 @@ in_group() {
 	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $group "$@"
 }
 
-# The kernel takes a part for itself, of a busy host's machine more.
+# The kernel itself takes a part, a larger one in the machine of a busy host.
 charged() {
 	local percent kernel
 	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control

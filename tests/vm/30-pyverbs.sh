@@ -1,6 +1,6 @@
 #!/bin/bash
-# rdma-core's own Python tests, those that Debian ships with it: each is a case here, and a skip gives the test's own reason.
-# Left out: tests of vendors' devices.
+# rdma-core's own Python tests, as Debian ships them: each is a case here, and a
+# skip has the test's own reason. Tests of vendors' devices are left out.
 # kernels: 6.12 newest uml
 # timeout: 700
 
@@ -14,7 +14,7 @@ rm "$tests"/test_{mlx5,efa,cuda}*.py
 seconds=280
 ! full || seconds=1400
 if brief; then
-	# What makes and ends objects, and some traffic.
+	# Tests that create and destroy objects, and some traffic.
 	for file in "$tests"/test_*.py; do
 		case $(basename "$file" .py) in
 		test_pd|test_mr|test_cq|test_cq_events|test_qp|test_srq|test_atomic|test_rdmacm|test_fork) ;;

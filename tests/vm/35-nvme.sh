@@ -1,6 +1,7 @@
 #!/bin/bash
-# NVMe over RDMA: the kernel's own target and host, both on one device, with a RAM disk behind. Consumers in the kernel register
-# memory by work requests, and end when the device does.
+# NVMe over RDMA: the kernel's own target and host, both on one device, with a
+# RAM disk behind. Consumers in the kernel register memory by work requests, and
+# must end when the device is removed.
 # kernels: 6.12 newest
 # left: 6.12
 # timeout: 400
@@ -34,7 +35,8 @@ connect() {
 # same FILE DEVICE
 same() { dd if="$2" bs=1M count=$megabytes iflag=direct status=none | cmp "$1" -; }
 
-# What the host writes, in requests of one size, is on the disk, and what it reads is what the disk has.
+# Data that the host writes, in requests of one size, is on the disk, and the
+# host reads the data of the disk.
 moves() {
 	local size=$1 disk data round
 	disk=$(remote_disk)
@@ -63,7 +65,8 @@ many() {
 
 moved_by_arx() { (( $(counter arx9 loopback_bytes) > rounds * megabytes << 20 )); }
 
-# The device goes while requests are under way: they fail, and nothing waits for ever.
+# The device is removed while requests are in flight: they fail, and no process
+# waits for ever.
 removed() {
 	local disk pid
 	disk=$(remote_disk)
@@ -75,7 +78,7 @@ removed() {
 	until_true 30 eval '[[ ! $(remote_disk) ]]'
 }
 
-# counted: the consumers' events for what many does
+# counted: the events of the consumers' CQs for many messages
 counted() {
 	local before
 	before=$(counter arx9 cq_events)
@@ -83,7 +86,8 @@ counted() {
 	echo $(($(counter arx9 cq_events) - before))
 }
 
-# On a new device, whose CQs are new: with dynamic interrupt moderation the core chooses their moderation by what they complete.
+# On a new device, whose CQs are new: with dynamic interrupt moderation the core
+# chooses the moderation of a CQ by its completions.
 adaptive() {
 	local events
 	rdma link add arx9 type arx netdev eth9
@@ -92,7 +96,8 @@ adaptive() {
 	ln -s $target/subsystems/arx $target/ports/1/subsystems/arx
 	connect
 	rdma -d resource show cq dev arx9 | grep 'SOFTIRQ adaptive-moderation on'
-	counted >"$scratch/adaptive"	# not $(counted), where set -e does not hold
+	# not $(counted), in which set -e does not work
+	counted >"$scratch/adaptive"
 	events=$(<"$scratch/adaptive")
 	echo "$events events, without it $(cat "$scratch/events")"
 	(( events < $(cat "$scratch/events") ))

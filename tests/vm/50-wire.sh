@@ -1,18 +1,19 @@
 #!/bin/bash
-# The wire by an independent judge. First arx talks to a peer that is a program: scapy makes and takes apart each packet (BTH, AETH
-# and ICRC are scapy's own, the headers that it lacks stand in wire/roce.py). Then traffic between two arx devices is captured and
-# judged by tshark and by scapy.
+# Packets on the wire, checked by independent programs. First arx talks to a
+# peer that is a program: scapy makes and parses each packet (BTH, AETH and ICRC
+# are scapy's own; wire/roce.py has the headers that scapy lacks). Then traffic
+# between two arx devices is captured and checked by tshark and by scapy.
 # kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"
 wire=$(dirname "$0")/wire
 
-# The packets of a run are to be seen one by one.
+# Captures must show the packets of a run one by one.
 single_packets() { h1 ethtool -K eth0 tx-gso-list off && h2 ethtool -K eth0 tx-gso-list off; }
 
-# counted HOST DEVICE: for each packet it counts once whether its ICRC was computed, but for those that nobody waited for: these are
-# not worth one
+# counted HOST DEVICE: each packet counts once as ICRC computed or avoided.
+# Packets that no QP wants are dropped before that.
 counted() {
 	ip netns exec "$1" rdma statistic show link "$2/1" -j | python3 -c '
 import json, sys
@@ -27,7 +28,8 @@ check single-packets 60 single_packets
 h1 ping -q -c 1 $ip2 >/dev/null
 h1 ping -q -c 1 $ip62 >/dev/null
 declare -A hosts_of=([v4]="$ip1 $ip2" [v6]="$ip61 $ip62")
-# All of the peer's cases, all sizes and both kinds of addresses on the debug kernel; on the others the sample has some.
+# The debug kernel runs all of the peer's cases, all sizes and both kinds of
+# addresses; the sample of other kernels has some of them.
 kinds=(v4 v6) cases='' sizes=0,1,2,3,1025,3070 count=8
 if ! full && ! debug_kernel; then
 	cases="requests-send requests-atomic takes-write takes-read refused-write-key ignored ud-takes" sizes=1,2,3,1025 count=1
@@ -35,7 +37,7 @@ if ! full && ! debug_kernel; then
 fi
 # shellcheck disable=SC2086
 for kind in "${kinds[@]}"; do h1 timeout 100 "$wire/peer" "$dev1" ${hosts_of[$kind]} $cases || (( ++failures )); done
-# Some of the peer's packets were for no QP, or from a stranger.
+# Some of the peer's packets were for no QP, or from an unknown address.
 check icrc-counted-peer 60 counted h1 "$dev1"
 
 # capture NAME GID: all kinds of messages between two devices

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Every packet that leaves for someone else carries a right ICRC, whichever way it leaves: wire/icrc has the ways. (The newest kernel's
-# sample has all of them, the others' those that differ in how packets are parted.)
+# Every packet that leaves the machine has a right ICRC, on each path; wire/icrc
+# has the paths. (The newest kernel's sample has all of them, that of other
+# kernels those that segment packets in different ways.)
 # kernels: 6.12 newest uml
 # timeout: 500
 

@@ -1,9 +1,11 @@
 #!/bin/bash
-# A bad link: what is sent reliably arrives exactly once and intact; what is not arrives intact or not at all; a link that is cut
-# ends in the right status.
+# A bad link: reliable messages arrive exactly once and intact; unreliable ones
+# arrive intact or not at all; a link that is cut leads to the right status.
 #
-# Netem drops, doubles, delays and corrupts what h1 and h2 send (there still a run of packets is one skb). The filter at the
-# receiver meets single packets, since the sender's device is made to split runs; there payload is corrupted, too.
+# Netem drops, duplicates, delays and corrupts packets that h1 and h2 send
+# (there a run of packets is still one skb). The filter at the receiver sees
+# single packets, since the sender's device segments runs; the filter corrupts
+# payload, too.
 # kernels: 6.12 newest uml
 # timeout: 700
 
@@ -14,7 +16,7 @@ on_both() {
 	for n in 1 2; do "h$n" "$@" || return; done
 }
 
-# What is not there cannot be deleted, and on_both ends at the first host.
+# A missing qdisc cannot be deleted, and on_both ends at the first node.
 clear_link() {
 	local n
 	for n in 1 2; do
@@ -24,25 +26,26 @@ clear_link() {
 	done
 } 2>/dev/null
 
-# single ACTION...: of every single packet that arrives, by a filter
+# single ACTION...: for every single packet that arrives, by a filter
 single() {
 	on_both ethtool -K eth0 tx-gso-list off
 	on_both tc qdisc add dev eth0 clsact
 	on_both tc filter add dev eth0 ingress matchall "$@"
 }
 
-# both COUNTER: of both hosts
+# both COUNTER: the sum of both nodes
 both() { echo $(($(counter "$dev1" "$1" h1) + $(counter "$dev2" "$1" h2))); }
 
-# was_bad COUNTER BEFORE: the link did what it was told. (What is rare need not come in the sample.)
+# was_bad COUNTER BEFORE: the link lost or changed packets as configured. (A
+# rare event need not happen in the sample.)
 was_bad() {
 	local rose=$(($(both "$1") - $2))
 	echo "$1 rose by $rose"
 	(( rose > 0 )) || ! full
 }
 
-# bad NAME COUNTER COMMAND...: transfers while COMMAND holds on both hosts' links, at which COUNTER rises. The budget: 7 retries,
-# 17 ms apart.
+# bad NAME COUNTER COMMAND...: transfers while COMMAND applies to the links of
+# both nodes, at which COUNTER rises. The retry budget: 7 retries, 17 ms apart.
 bad() {
 	local name=$1 counter=$2 reliable="timeout=12 retry=7 both=1 limit=30" before
 	shift 2
@@ -63,7 +66,7 @@ bad() {
 
 netem() { on_both tc qdisc add dev eth0 root netem "$@"; }
 
-# The sender learns of the cut by its retries only.
+# The sender notices the cut by its retries only.
 cut_off() {
 	clear_link
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "cut: fail=cut_off timeout=12 retry=3" >"$scratch/cut" &
@@ -73,7 +76,8 @@ cut_off() {
 	wait $!
 }
 
-# What waits in this host's queue for longer than the timeout (400 ms at this rate, and 34 to 67) is not lost.
+# Packets that wait in this machine's queue for longer than the timeout (400 ms
+# at this rate, and 34 to 67) are not lost.
 slow_link() {
 	local before
 	clear_link
@@ -84,8 +88,10 @@ slow_link() {
 	(( $(counter "$dev1" requester_rewinds h1) == before ))
 }
 
-# What does not fit into this host's queue is sent when it does: nobody has to miss it for that, neither the peer nor a timer of 1 s.
-# One QP sends in one direction: where two CPUs meet at a queue, newer kernels have one enqueue for both, and do not tell of drops.
+# Packets that do not fit into this machine's queue are sent when they fit:
+# neither the peer nor a timer of 1 s has to notice their loss. One QP sends in
+# one direction: where two CPUs meet at a queue, newer kernels let one CPU
+# enqueue for both and do not report drops.
 full_queue() {
 	local counter before=()
 	clear_link
@@ -101,7 +107,7 @@ full_queue() {
 	done
 }
 
-# Packets that wait hold what they carry, whatever becomes of the memory it came from.
+# Queued packets hold their pages, whatever happens to the memory region.
 memory_back() {
 	clear_link
 	h1 tc qdisc add dev eth0 root netem delay 300ms limit 10000

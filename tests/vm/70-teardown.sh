@@ -1,22 +1,24 @@
 #!/bin/bash
-# The end at any moment: processes killed, netdevs and links and namespaces removed under traffic, the module in use and not. What
-# is removed is removed at once, applications are told and end, nothing is left.
+# The end at any moment: processes killed, netdevs, links and namespaces removed
+# under traffic, the module in use and not. A removal takes effect at once,
+# applications are notified and end, nothing is left.
 # kernels: 6.12 newest uml
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"
 
 full && times=50 || times=1
-debug_kernel && patience=30 || patience=10	# seconds for what must happen soon
+# seconds for an event that must come soon
+debug_kernel && patience=30 || patience=10
 now() { echo $((${EPOCHREALTIME/./} / 1000)); }	# milliseconds
 
 # Pages that arx pinned and has not released
 pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
 
-# How many objects of each kind there are
+# The number of objects of each kind
 objects() { h1 rdma resource show && h2 rdma resource show; }
 
-# No object is left but those that the device makes for itself.
+# No objects are left except those that the device makes for itself.
 nothing_left() {
 	local left
 	left=$(objects) || return 1
@@ -24,8 +26,9 @@ nothing_left() {
 	(( $(pinned) == pinned_before )) || { echo "$(pinned) pages pinned, not $pinned_before"; return 1; }
 }
 
-# at_once COMMAND...: it succeeds, and does not wait for applications, whose traffic would go on for a minute more. (A second is
-# enough on an idle machine, and many on a software CPU that is shared.)
+# at_once COMMAND...: it succeeds, and does not wait for applications, whose
+# traffic would continue for another minute. (A second is enough on an idle
+# machine; a shared software CPU needs many.)
 at_once() {
 	local start took
 	start=$(now)
@@ -55,14 +58,15 @@ killed() {
 	for ((i = 0; i < times; i++)); do
 		traffic $1 $2
 		nap 0.$((RANDOM % 4))
-		# one of the two sides: the other then has nobody to talk to
+		# the process of one side: the other side then has no peer
 		kill -KILL "$(pgrep -P $traffic | sed -n $((i % 2 + 1))p)"
 		until_true $patience ended $traffic
 		until_true $patience nothing_left
 	done
 }
 
-# An application of its own: a server killed under its client and the other way round, in turn
+# An application of its own: a server killed while its client runs, and the
+# other way round, in turn
 killed_perftest() {
 	local i
 	for ((i = 0; i < times; i++)); do
@@ -79,14 +83,16 @@ killed_perftest() {
 
 # ---- the device goes away ----
 
-# gone FROM TO COMMAND...: under traffic whose owners ignore it, and under one whose owners watch for the event
+# gone FROM TO COMMAND...: under traffic of programs that ignore the event, and
+# of a program that waits for it
 gone() {
 	local from=$1 to=$2 i watcher
 	shift 2
 	for ((i = 0; i < times; i++)); do
 		anew
 		traffic $from $to
-		: >"$scratch/gone"	# before somebody reads the last one's
+		# before it is read instead of the previous file
+		: >"$scratch/gone"
 		verify -f 4 -a "h$from:$driver$from" -b "h$to:$driver$to" 'gone: fail=device_gone' >"$scratch/gone" 2>&1 &
 		watcher=$!
 		until_true 20 eval '[[ $(<"$scratch/gone") == *"side A is ready"* ]]'
@@ -101,10 +107,11 @@ gone() {
 	done
 }
 
-# The hosts as they were at first: after a case that has removed something.
+# Makes the nodes anew, after a case that has removed something.
 anew() { arx-hosts down && arx-hosts up --driver "$driver"; }
 
-# A namespace lives as long as its processes. With the last of them it takes the device along.
+# A namespace lives as long as its processes. The last of them takes the device
+# along.
 netns_deleted() {
 	local i
 	for ((i = 0; i < times; i++)); do
@@ -150,7 +157,8 @@ module_in_use() {
 	done
 }
 
-# With links that nobody uses it is in use, without them it can go, and comes back.
+# With links that no program uses the module is in use; without links it can be
+# removed and loaded again.
 module_goes() {
 	local i
 	for ((i = 0; i < times; i++)); do
@@ -165,9 +173,10 @@ module_goes() {
 
 # ---- the link goes and comes back ----
 
-# Within the retry budget nothing is noticed but time.
+# A break within the retry budget costs only time.
 link_flaps() {
-	# In one go (a QP is not connected while the link is down): some 600 messages wait for a receiver that takes its time.
+	# One stream (a QP cannot connect while the link is down): some 600
+	# messages wait for a slow receiver.
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'flap: op=mix size=20000 vary=1 both=1 timeout=18 count=1600 slow=10000' \
 		>"$scratch/flap" 2>&1 &
 	local pid=$!
@@ -179,7 +188,7 @@ link_flaps() {
 	h2 rdma link show "$dev2/1" | grep DOWN
 	nap 0.5
 	ip -n h2 link set eth0 up
-	# its IPv6 addresses went with it
+	# the IPv6 addresses went with the link
 	ip -n h2 address replace $ip62/64 dev eth0 nodad
 	until_true $patience eval 'h2 rdma link show "$dev2/1" | grep ACTIVE'
 	wait $pid || { cat "$scratch/flap"; return 1; }

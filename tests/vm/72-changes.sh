@@ -1,6 +1,6 @@
 #!/bin/bash
-# Names, MTUs, addresses and namespaces change under traffic: between two hosts, and within the one that changes. Traffic goes on, or
-# ends with a status.
+# Names, MTUs, addresses and namespaces change under traffic: between two nodes,
+# and within the one that changes. Traffic continues, or ends with a status.
 # kernels: 6.12 newest uml
 # timeout: 400
 
@@ -11,7 +11,8 @@ debug_kernel && patience=60 || patience=30
 connected() { [[ $(h1 rdma resource show qp) =~ state\ RTS[^$'\n']*comm\ verify ]]; }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
-# start NAME: messages that take some seconds, for the receivers take their time. Retries go on for 8 s. Their processes: $traffic
+# start NAME: messages that take some seconds, because the receivers are slow.
+# Retries last 8 s. $traffic has their processes.
 start() {
 	local case="op=mix size=20000 vary=1 qps=2 both=1 timeout=18 count=200 slow=10000 limit=60"
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "$1-hosts: $case" >"$scratch/hosts" 2>&1 &
@@ -22,7 +23,7 @@ start() {
 	nap 0.5
 }
 
-# goes_on NAME COMMAND: nobody notices anything but time.
+# goes_on NAME COMMAND: the change costs the programs only time.
 goes_on() {
 	local status=0 pid
 	start "$1"
@@ -32,7 +33,7 @@ goes_on() {
 	return $status
 }
 
-# ends NAME COMMAND: the programs end by themselves, one way or the other.
+# ends NAME COMMAND: the programs end by themselves, with success or failure.
 ends() {
 	local pid
 	start "$1"
@@ -44,7 +45,7 @@ ends() {
 
 works() { verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'works: op=mix size=20000 count=20'; }
 
-# Names, and MTUs that the packets of a path MTU of 1024 fit
+# Names, and MTUs that packets of path MTU 1024 fit
 harmless() {
 	local mtu
 	ip -n h1 link set eth0 name eth9
@@ -59,7 +60,7 @@ harmless() {
 	done
 }
 
-# For a while they do not fit.
+# For a while the packets do not fit.
 small_mtu() {
 	ip -n h1 link set eth0 mtu 800
 	nap 0.5

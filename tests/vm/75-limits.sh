@@ -1,5 +1,6 @@
 #!/bin/bash
-# What a user may have: memory of rings, groups, objects; many connections at once; and how fast a process with many objects ends.
+# Limits of a user: memory of rings, groups, objects; many connections at once;
+# and how fast a process with many objects ends.
 # kernels: 6.12 newest uml
 # timeout: 900
 
@@ -8,7 +9,8 @@ source "$(dirname "$0")/lib.sh"
 debug_kernel && slow=10 || slow=1
 now() { echo $((${EPOCHREALTIME/./} / 1000)); }	# milliseconds
 
-# as_nobody KIB h1|h2 COMMAND...: as a user without capabilities, who may lock so much memory
+# as_nobody KIB h1|h2 COMMAND...: as a user without capabilities, who may lock
+# KIB of memory
 as_nobody() {
 	local kib=$1 host=$2
 	shift 2
@@ -21,7 +23,7 @@ nobody_limits() { as_nobody 64 h1 limits "$@"; }
 
 # ---- memory of rings ----
 
-# Debian's examples as they are need no more than the allowance.
+# Debian's examples without changes need no more than the allowance.
 small_programs() {
 	as_nobody 64 h1 ibv_devinfo -d "$dev1" >/dev/null
 	as_nobody 64 h1 ibv_rc_pingpong -d "$dev1" -g "$(gid 1)" -n 20 &
@@ -48,8 +50,9 @@ holds() {
 	line=$(<"$scratch/$name.out")
 }
 
-# 31 of them fit into the allowance with what else the process has. What ends is to be had again, and by another of the same user's
-# processes as long as nobody has it.
+# 31 rings fit into the allowance besides the other queues of the process. The
+# memory of a ring that ends can be used again, also by another process of the
+# same user, as long as no other uses it.
 allowance() {
 	local first
 	holds a nobody_limits rings "$dev1" 64
@@ -69,7 +72,8 @@ allowance() {
 	exec {hold}>&-
 }
 
-# RLIMIT_MEMLOCK is what there is beyond it: 4 MiB of it are 8 rings more. Who may lock memory has no limit.
+# Rings beyond the allowance count against RLIMIT_MEMLOCK: 4 MiB allow 8 rings
+# more. A process that may lock memory has no limit.
 beyond_allowance() {
 	local line
 	line=$(as_nobody 4096 h1 limits rings "$dev1" 64 </dev/null | sed -n 1p)
@@ -79,7 +83,7 @@ beyond_allowance() {
 	[[ $line == '80 rings, error none' ]]
 }
 
-# A memory cgroup has no more rings than its limit, whoever is in it.
+# A memory cgroup has no more rings than its limit, whichever user is in it.
 cgroup() {
 	local group=/sys/fs/cgroup/limits most
 	finds -w memory </sys/fs/cgroup/cgroup.controllers || { echo "no memory controller"; return 0; }
@@ -101,7 +105,7 @@ most() {
 	line=$(limits most "$dev1" "$1")
 	echo "$line"
 	[[ $line =~ ^([0-9]+)\ of\ 1048576,\ error\ ENOMEM$ ]]
-	# All but those that the kernel has made for itself.
+	# All except those that the kernel has made for itself.
 	(( BASH_REMATCH[1] <= 1048576 && BASH_REMATCH[1] > 1048576 - 8 ))
 }
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What a program may have is limited: its memory and its RDMA objects by its control groups, what it pins by RLIMIT_MEMLOCK. Beyond
-# that it is refused, or killed alone; the machine goes on, and gets back what was used.
+# Limits of a program: control groups limit its memory and its RDMA objects,
+# RLIMIT_MEMLOCK its pinned memory. Beyond them the program is refused, or
+# killed alone; the machine goes on and gets all memory back.
 # kernels: 6.12 newest uml
 # timeout: 300
 
@@ -17,12 +18,13 @@ in_group() {
 	)
 }
 
-# Where 'hostile exhaust' prints how it ended
+# hostile exhaust prints here how it ended
 said=$scratch/said
 
 memory_used() { echo $(($(<$group/memory.current) / 1048576)); }
 
-# memory KIND: objects without end in a group of 48 MiB. Either the kernel refuses one, or it kills this program.
+# memory KIND: objects without end in a group of 48 MiB. Either the kernel
+# refuses an object, or it kills this program.
 memory() {
 	local before after status=0
 	before=$(awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo)
@@ -39,7 +41,8 @@ memory() {
 	h1 ibv_devinfo -d "$dev1" | grep PORT_ACTIVE
 }
 
-# objects KIND MOST: 40 objects and two contexts are allowed; hostile has 12 and one before it makes MOST.
+# objects KIND MOST: 40 objects and two contexts are allowed; hostile has 12
+# objects and one context before it makes MOST.
 objects() {
 	echo "$dev1 hca_handle=2 hca_object=40" >$group/rdma.max
 	in_group hostile exhaust "$dev1" "$1" 1000 >"$said" 2>&1
@@ -51,7 +54,8 @@ objects() {
 
 as_nobody() { h1 setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all prlimit --memlock=$((64 << 10)) "$@"; }
 
-# 64 KiB, which hostile itself registers, may be pinned; a page more or 128 KiB may not.
+# 64 KiB, which hostile itself registers, may be pinned; one more page or 128
+# KiB may not.
 memlock() {
 	as_nobody ibv_rc_pingpong -d "$dev1" -g 1 -s 16384 -n 10 &
 	local server=$!
@@ -75,7 +79,8 @@ check objects-cqs 20 objects cqs 28
 check objects-qps 20 objects qps 28
 check objects-regions 20 objects regions 28
 if debug_kernel; then
-	# 7.3's uverbs_std_types_device.c keeps a reference to the task when it cannot make the context, whatever the driver.
+	# 7.3's uverbs_std_types_device.c keeps a reference to the task when it
+	# cannot make the context, whichever the driver.
 	skip objects-contexts 'the kernel leaks the task that is refused a context, which kmemleak finds'
 else
 	check objects-contexts 20 objects contexts 1

@@ -1,7 +1,9 @@
 #!/bin/bash
-# Bad input: verbs with arguments out of range, uverbs commands of random bytes, rings that their owner overwrites, threads that call
-# random verbs on the same objects, packets that are random or malformed. Meanwhile other QPs' traffic is verified: it must not
-# notice. And a receiver that would write to the pages of packets, which are those of a file. What is random differs from run to
+# Bad input: verbs with arguments out of range, uverbs commands of random bytes,
+# rings that their owner overwrites, threads that call random verbs on the same
+# objects, packets that are random or malformed. Meanwhile the traffic of other
+# QPs is verified and must not suffer. Also a receiver that would write to the
+# pages of packets, which are those of a file. Random input differs from run to
 # run; ARX_SEED=N repeats the run that printed it.
 # kernels: 6.12 newest uml
 # timeout: 700
@@ -11,7 +13,8 @@ source "$(dirname "$0")/lib.sh"
 full && seconds=60 packets=200000 || seconds=4 packets=20000
 full || ! debug_kernel || packets=$((packets / 2))
 
-# unharmed NAME COMMAND...: the command succeeds while two hosts and one exchange messages
+# unharmed NAME COMMAND...: the command succeeds while messages are exchanged
+# between two nodes and within one
 unharmed() {
 	local name=$1 others=()
 	shift
@@ -28,7 +31,7 @@ unharmed() {
 
 # aimed V4|V6 FROM TO: packets from h2 at QPs in h1
 aimed() {
-	: >"$scratch/victims"	# before somebody reads the last one's
+	: >"$scratch/victims"	# before it is read instead of the previous file
 	h1 hostile victim "$dev1" "$2" <"$scratch/hold" >"$scratch/victims" &
 	local victim=$!
 	exec {hold}>"$scratch/hold"
@@ -40,7 +43,8 @@ aimed() {
 	return $status
 }
 
-# Most packets had a right ICRC: if not, little behind the ICRC was tried.
+# Most packets had a right ICRC: otherwise little behind the check of the ICRC
+# was tested.
 tried() {
 	local total icrc
 	total=$(counter "$dev1" rcvd_pkts h1) icrc=$(counter "$dev1" rcvd_icrc_err h1)
@@ -52,7 +56,8 @@ all_gone() {
 	h1 rdma resource show "$dev1" | finds 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
 }
 
-# What arrives is joined by GRO, as from a card: packets come one by one, through NAPI.
+# GRO joins received packets, as with a card: packets come one by one, through
+# NAPI.
 joining() {
 	local n pkts runs batches
 	for n in 1 2; do
@@ -70,8 +75,10 @@ joining() {
 	(( runs >= 256 && batches * 2 < runs ))
 }
 
-# A program sends pages of a file that it may only read. h2 takes the packets for ESP in UDP, and decrypts: the BTH's first word,
-# opcode and P_Key, is the SPI. 1000 and 4088 bytes are a message of one packet; 6104 are two, and the SPIs only fit the last.
+# A program sends pages of a file that it may only read. h2 takes the packets
+# for ESP in UDP and decrypts them: the BTH's first word, opcode and P_Key, is
+# the SPI. 1000 and 4088 bytes are a message of one packet; 6104 bytes are two
+# packets, and the SPIs only fit the second.
 esp_in_udp() {
 	local spi
 	for spi in 0x0440ffff 0x0240ffff; do
@@ -117,7 +124,8 @@ check errors 60 h1 hostile errors "$dev1"
 unharmed commands h1 hostile commands "$dev1" $seconds
 kicks=$(counter "$dev1" kicks h1) errors=$(counter "$dev1" send_err h1)
 unharmed rings h1 hostile rings "$dev1" $seconds
-# On a slow machine it takes more than one go until the kernel has been told of so many.
+# A slow machine needs more than one run until the kernel has reported that
+# many.
 rings_were_read() {
 	local k e
 	for _ in {1..6}; do

@@ -1,6 +1,8 @@
 #!/bin/bash
-# Memory runs out, and copies from and to user space fail, anywhere: every verb succeeds or refuses with a clear error, traffic goes
-# on or ends with a status, nothing is left behind. The debug kernel injects the faults, and looks for leaks.
+# Memory runs out, and copies from and to user space fail, anywhere: every verb
+# succeeds or refuses with a clear error, traffic continues or ends with a
+# status, nothing is left behind. The debug kernel injects the faults and looks
+# for leaks.
 # kernels: uml
 # timeout: 400
 
@@ -8,11 +10,12 @@ source "$(dirname "$0")/lib.sh"
 
 faults=/sys/kernel/debug
 for kind in failslab fail_page_alloc fail_usercopy; do
-	echo 0 >$faults/$kind/verbose	# no stack of each
+	echo 0 >$faults/$kind/verbose	# no stack for each fault
 done
 echo 0 >$faults/fail_page_alloc/min-order
 
-# sleeping_fail Y|N: do allocations that may sleep fail, too? Only those of softirqs, and of posting, may not.
+# sleeping_fail Y|N: with N, only allocations fail that may not sleep: those of
+# softirqs and of posting.
 sleeping_fail() {
 	local skip=N
 	[[ $1 == Y ]] || skip=Y
@@ -31,13 +34,15 @@ fail_some() {
 	done
 }
 
-# How many have failed?
+# The number of failed allocations
 failed_so_far() { echo $((2 * many - $(<$faults/failslab/times) - $(<$faults/fail_page_alloc/times))); }
 
-# Is verify connected? What is refused for want of memory, a route for one, is not traffic.
+# True if verify is connected. A program that is refused for lack of memory,
+# such as for a route, has no traffic.
 under_way() { [[ $(h1 rdma resource show qp) =~ state\ RTS[^$'\n']*comm\ verify ]]; }
 
-# failing FROM TO PERCENT CASE: traffic while that part of all allocations that may not sleep fails
+# failing FROM TO PERCENT CASE: traffic while PERCENT of all allocations that
+# may not sleep fail
 failing() {
 	local from=$1 to=$2 percent=$3 case=$4 some
 	sleeping_fail N

@@ -1,23 +1,25 @@
 # shellcheck shell=bash
-# Sourced by tests/vm/NN-name.sh, which run in a machine. A script's head says where and for how long:
+# Sourced by tests/vm/NN-name.sh, which run in a machine. The head of a script
+# names its kernels and its time limit in seconds:
 #
 #   # kernels: 6.12 newest uml
 #   # left: 6.12		kernels on which only make test-full runs it
 #   # timeout: 300
 #
-# It prints a line for each case: `ok NAME`, `not ok NAME: why`, `skip NAME: reason`.
+# A script prints a line for each case: `ok NAME`, `not ok NAME: why`, `skip
+# NAME: reason`.
 
 set -uo pipefail
 
 driver=${ARX_DRIVER:-arx}
-dev1=${driver}1 dev2=${driver}2		# the devices of the hosts h1 and h2
+dev1=${driver}1 dev2=${driver}2		# the devices of the nodes h1 and h2
 ip1=192.0.2.1 ip2=192.0.2.2
 ip61=fd00::1 ip62=fd00::2
 scratch=$(mktemp -d)
 failures=0
 trap 'rm -rf "$scratch"; exit $((failures > 0))' EXIT
 
-# nap SECONDS: sleep without a process, which is not cheap on a software CPU
+# nap SECONDS: sleep without a process, which is expensive on a software CPU
 exec {silence}<> <(:)
 nap() { read -rt "$1" -u "$silence" || true; }
 
@@ -27,14 +29,14 @@ h2() { ip netns exec h2 "$@"; }
 # The long matrices are for `make test-full`.
 full() { [[ ${ARX_FULL-} ]]; }
 
-# There programs that poll have one CPU with all others, and all takes several times as long: a smaller sample that sleeps, and
-# more time for the peer to answer.
+# On the debug kernel all programs share one CPU, and everything takes several
+# times as long: a smaller sample that sleeps, and longer timeouts.
 debug_kernel() { [[ ${ARX_KERNEL-} == uml ]]; }
 
-# What the newest kernel's sample shows of every kind is not shown on every kernel again.
+# Kernels other than the newest do not repeat all of the newest kernel's sample.
 brief() { ! full && [[ ${ARX_KERNEL-} != newest ]]; }
 
-# hosts [OPTIONS]: both hosts anew; see tools/guest/arx-hosts.
+# hosts [OPTIONS]: make both nodes anew; see tools/guest/arx-hosts.
 hosts() {
 	arx-hosts down && arx-hosts up --driver "$driver" "$@" || { echo "not ok hosts: arx-hosts up $* failed"; exit 1; }
 }
@@ -46,8 +48,10 @@ counter() {
 	[[ $(${3:+ip netns exec "$3"} rdma statistic show link "$1") =~ \ $2\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
-# check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in a process group of its own, under set -e, and what
-# it has started is gone afterwards. (check's locals hide a script's variables of these names from it.)
+# check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in
+# a process group of its own, under set -e, and all processes that it started
+# are killed afterwards. (check's locals hide a script's variables of these
+# names from COMMAND.)
 check() {
 	local name=$1 limit=$2 log pid end status='' start=${EPOCHREALTIME/./} took
 	shift 2
@@ -55,7 +59,8 @@ check() {
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
 	exec {end}<> <(:)
 	set -m
-	# An exit inside eval leaves check()'s locals first: the number of $end now.
+	# An exit inside eval leaves check()'s locals first: use the value of
+	# $end now.
 	(trap "echo \$? >&$end" EXIT; set -e; "$@") >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
@@ -82,10 +87,12 @@ fail() {
 	[[ ! -s ${3-} ]] || tail -n 60 "$3" | sed 's/^/#   /'
 }
 
-# not COMMAND...: it must fail. (`! COMMAND` does not end a function under set -e when COMMAND succeeds.)
+# not COMMAND...: it must fail. (`! COMMAND` does not end a function under set
+# -e when COMMAND succeeds.)
 not() { ! "$@"; }
 
-# Is there such a line? As grep -q, but it reads them all: who writes them is not ended by SIGPIPE, which would be his failure.
+# True if there is such a line. Unlike grep -q it reads all lines, so the writer
+# is not ended by SIGPIPE, which would count as its failure.
 finds() { grep "$@" >/dev/null; }
 
 # until_true SECONDS COMMAND...
@@ -98,7 +105,8 @@ until_true() {
 	done
 }
 
-# listening h1|h2 PORT|cm: does somebody listen, on a TCP port or by rdma_cm?
+# listening h1|h2 PORT|cm: true if a program listens, on a TCP port or by
+# rdma_cm
 listening() {
 	if [[ $2 == cm ]]; then
 		[[ $(ip netns exec "$1" rdma resource show cm_id) == *'state LISTEN'* ]]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The device and the small objects without a file of their own: PD, user
- * context, address vector. Everything with behaviour has its own header.
+ * The device and the small objects without a header of their own: PD,
+ * user context, address vector. Everything with behaviour has its own header.
  */
 #ifndef ARX_H
 #define ARX_H
@@ -11,12 +11,15 @@
 #include <linux/workqueue.h>
 #include <net/dst_cache.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
 
 #include "ids.h"
 #include "stats.h"
 
 struct arx_netns;
 struct arx_qp;
+struct arx_user;
+struct arx_worker;
 
 /* Limits that query_device reports and creation enforces. */
 enum {
@@ -106,6 +109,34 @@ struct arx_dev {
 struct arx_pd {
 	struct ib_pd ib;
 };
+
+/**
+ * struct arx_ucontext - a process's use of a device
+ * @ib: the core's part; its mmap entries are all that belongs to a context
+ * @user: who opened the device, and pays for what is made of it
+ * @worker: copies for its QPs
+ */
+struct arx_ucontext {
+	struct ib_ucontext ib;
+	struct arx_user *user;
+	struct arx_worker *worker;
+};
+
+static inline struct arx_ucontext *to_arx_ucontext(struct ib_ucontext *ib)
+{
+	return container_of(ib, struct arx_ucontext, ib);
+}
+
+/* The context a command came through; NULL for a kernel consumer. */
+static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
+{
+	struct arx_ucontext *uctx;
+
+	if (!udata)
+		return NULL;
+	uctx = rdma_udata_to_drv_context(udata, struct arx_ucontext, ib);
+	return uctx ? &uctx->ib : NULL;
+}
 
 /**
  * struct arx_av - where packets go; immutable once published

@@ -8,7 +8,6 @@
 #include <rdma/ib_cache.h>
 
 #include "compat.h"
-#include "net.h"
 #include "wire.h"
 
 /*

@@ -195,37 +195,48 @@ static inline void arx_task_stop(struct vhost_task *task)
 }
 
 /*
- * Verbs whose signature changed. The driver's functions have the newer one
- * less what arx does not have; these adapt them to the kernel's table.
+ * Verbs whose signature changed. A function of the driver has the newer
+ * signature less what arx does not have. ARX_ADAPT_*(fn) makes fn_op() of it,
+ * as the kernel's table wants it.
  */
-struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
-			      int access, struct ib_udata *udata);
-int arx_resize_cq(struct ib_cq *ib, unsigned int cqe, struct ib_udata *udata);
-
 #ifdef ARX_HAS_DMAH
-static inline struct ib_mr *arx_reg_user_mr_op(struct ib_pd *pd, u64 start,
-					       u64 length, u64 iova, int access,
-					       struct ib_dmah *dmah,
-					       struct ib_udata *udata)
-{
-	if (dmah)
-		return ERR_PTR(-EOPNOTSUPP);
-	return arx_reg_user_mr(pd, start, length, iova, access, udata);
+#define ARX_ADAPT_REG_USER_MR(fn)					\
+static struct ib_mr *fn##_op(struct ib_pd *pd, u64 start, u64 length,	\
+			     u64 iova, int access,			\
+			     struct ib_dmah *dmah,			\
+			     struct ib_udata *udata)			\
+{									\
+	if (dmah)							\
+		return ERR_PTR(-EOPNOTSUPP);				\
+	return fn(pd, start, length, iova, access, udata);		\
 }
 #else
-#define arx_reg_user_mr_op arx_reg_user_mr
+#define ARX_ADAPT_REG_USER_MR(fn)					\
+static struct ib_mr *fn##_op(struct ib_pd *pd, u64 start, u64 length,	\
+			     u64 iova, int access,			\
+			     struct ib_udata *udata)			\
+{									\
+	return fn(pd, start, length, iova, access, udata);		\
+}
 #endif
 
 #ifdef ARX_HAS_RESIZE_USER_CQ
-#define ARX_RESIZE_CQ_OP .resize_user_cq = arx_resize_cq
-#else
-static inline int arx_resize_cq_op(struct ib_cq *ib, int cqe,
-				   struct ib_udata *udata)
-{
-	return cqe > 0 ? arx_resize_cq(ib, cqe, udata) : -EINVAL;
-}
+#define ARX_RESIZE_CQ	resize_user_cq
 
-#define ARX_RESIZE_CQ_OP .resize_cq = arx_resize_cq_op
+#define ARX_ADAPT_RESIZE_CQ(fn)						\
+static int fn##_op(struct ib_cq *ib, unsigned int cqe,			\
+		   struct ib_udata *udata)				\
+{									\
+	return fn(ib, cqe, udata);					\
+}
+#else
+#define ARX_RESIZE_CQ	resize_cq
+
+#define ARX_ADAPT_RESIZE_CQ(fn)						\
+static int fn##_op(struct ib_cq *ib, int cqe, struct ib_udata *udata)	\
+{									\
+	return cqe > 0 ? fn(ib, cqe, udata) : -EINVAL;			\
+}
 #endif
 
 #endif /* ARX_COMPAT_H */

@@ -6,9 +6,11 @@
  */
 
 #include "compat.h"
-#include "qp.h"
+#include "completer.h"
+#include "cq.h"
 #include "sendwr.h"
-#include "tx.h"
+#include "sock.h"
+#include "state.h"
 
 /* Microseconds; more only if the receiver asks for more. */
 #define ARX_RNR_DELAY_MAX	20000U
@@ -97,13 +99,6 @@ static bool arx_completer_retirable(const struct arx_qp *qp,
 	return (s32)(arx_published(&qp->req.sent) - comp->done) > 0;
 }
 
-static bool arx_completer_flushing(const struct arx_qp *qp)
-{
-	enum ib_qp_state state = arx_qp_state(qp);
-
-	return state == IB_QPS_ERR || state == IB_QPS_SQE;
-}
-
 /*
  * Complete the oldest WQEs as long as they are done, those wanted in one go: an
  * acknowledgment is often of many. Returns the first that is not done, or NULL.
@@ -143,7 +138,7 @@ static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
  */
 static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
 {
-	if (arx_completer_flushing(qp) ||
+	if (arx_qp_may(qp, ARX_QP_FLUSH) ||
 	    swqe->status == IB_WC_WR_FLUSH_ERR)
 		arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 	else
@@ -162,7 +157,7 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 			/* If it is done, it was not so a moment ago. */
 			if (swqe->status != IB_WC_SUCCESS)
 				arx_completer_report(qp, swqe);
-		} else if (arx_completer_flushing(qp) && sent) {
+		} else if (arx_qp_may(qp, ARX_QP_FLUSH) && sent) {
 			arx_completer_finish(qp, swqe, IB_WC_WR_FLUSH_ERR, 0);
 		} else {
 			break;
@@ -485,14 +480,6 @@ static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 	return arx_psn_diff(run->h.psn, arx_published(&qp->req.nxt)) < 0;
 }
 
-/* May anything be in flight in this state, and what answers it be taken? */
-static bool arx_completer_serves(const struct arx_qp *qp)
-{
-	enum ib_qp_state state = arx_qp_state(qp);
-
-	return state == IB_QPS_RTS || state == IB_QPS_SQD;
-}
-
 /**
  * arx_completer_rx - take an acknowledgment or response data
  * @qp: RC QP
@@ -510,7 +497,7 @@ bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
 
 	spin_lock(&comp->lock);
 	rewinds = comp->rewinds;
-	if (arx_completer_serves(qp) && arx_completer_in_window(qp, run)) {
+	if (arx_qp_may(qp, ARX_QP_ACKED) && arx_completer_in_window(qp, run)) {
 		if (run->h.op == ARX_OP_ACK)
 			arx_completer_ack(qp, run);
 		else
@@ -538,7 +525,7 @@ static bool arx_completer_unwatched(const struct arx_qp *qp)
 
 	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt) &&
 	       !timer_pending(&comp->retransmit) &&
-	       arx_completer_serves(qp) && qp->attr.timeout;
+	       arx_qp_may(qp, ARX_QP_ACKED) && qp->attr.timeout;
 }
 
 /**
@@ -582,7 +569,7 @@ void arx_completer_arm(struct arx_qp *qp)
 static bool arx_completer_excused(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
-	u32 waits = arx_tx_waits(qp);
+	u32 waits = arx_sock_waits(qp);
 
 	if (comp->rnr_wait || READ_ONCE(qp->req.blocked))
 		return true;
@@ -599,18 +586,25 @@ static bool arx_completer_excused(struct arx_qp *qp)
 	return true;
 }
 
-static void arx_completer_expired(struct timer_list *t)
+/**
+ * arx_completer_expired - nothing was acknowledged for attr.timeout
+ * @qp: whose retransmission timer has fired
+ *
+ * Most often all is acknowledged by now: then nothing else is touched.
+ *
+ * Context: softirq; no QP lock held.
+ * Return: true if the requester should run.
+ */
+bool arx_completer_expired(struct arx_qp *qp)
 {
-	struct arx_qp *qp = timer_container_of(qp, t, comp.retransmit);
 	struct arx_comp *comp = &qp->comp;
 	bool go = false;
 
 	spin_lock(&comp->lock);
-	/* Most often all is acknowledged by now: touch nothing else. */
 	if (comp->una == arx_published(&qp->req.nxt))
 		goto out;
 	/* The timeout may have been turned off since it was armed. */
-	if (!arx_completer_serves(qp) || !qp->attr.timeout)
+	if (!arx_qp_may(qp, ARX_QP_ACKED) || !qp->attr.timeout)
 		goto out;
 
 	if (comp->una == comp->timer_una && !arx_completer_excused(qp)) {
@@ -624,32 +618,21 @@ static void arx_completer_expired(struct timer_list *t)
 	mod_timer(&comp->retransmit, jiffies + arx_completer_timeout(qp));
 out:
 	spin_unlock(&comp->lock);
-	if (go)
-		arx_requester_run(qp);
+	return go;
 }
 
-static enum hrtimer_restart arx_completer_rnr_over(struct hrtimer *t)
+/**
+ * arx_completer_rnr_over - the time is up that an RNR NAK asked for
+ * @qp: whose requester should run
+ *
+ * Context: softirq; no QP lock held.
+ */
+void arx_completer_rnr_over(struct arx_qp *qp)
 {
-	struct arx_qp *qp = container_of(t, struct arx_qp, comp.rnr);
-
 	spin_lock(&qp->comp.lock);
 	WRITE_ONCE(qp->comp.rnr_wait, false);
 	arx_completer_rewind(qp);
 	spin_unlock(&qp->comp.lock);
-	arx_requester_run(qp);
-	return HRTIMER_NORESTART;
-}
-
-/**
- * arx_completer_init - make the timers
- * @qp: new QP
- */
-void arx_completer_init(struct arx_qp *qp)
-{
-	spin_lock_init(&qp->comp.lock);
-	timer_setup(&qp->comp.retransmit, arx_completer_expired, 0);
-	hrtimer_setup(&qp->comp.rnr, arx_completer_rnr_over, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
 }
 
 /**

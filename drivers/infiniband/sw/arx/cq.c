@@ -6,8 +6,8 @@
 #include <linux/timekeeping.h>
 
 #include "compat.h"
+#include "cq.h"
 #include "qp.h"
-#include "uctx.h"
 
 /* Values of enum ibv_wc_flags that differ from enum ib_wc_flags. */
 #define ARX_CQE_WITH_INV	8

@@ -10,7 +10,9 @@
 #include <rdma/uverbs_std_types.h>
 
 #include "doorbell.h"
-#include "qp.h"
+#include "requester.h"
+#include "schedule.h"
+#include "state.h"
 #include "worker.h"
 
 #define UVERBS_MODULE_NAME arx
@@ -58,8 +60,8 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 	if (!nth)
 		arx_count(arx_qp_dev(qp), KICKS);
 	more = arx_requester_kick(qp);
-	if (arx_qp_state(qp) == IB_QPS_ERR)
-		arx_qp_schedule(qp);	/* flushes receives, too */
+	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
+		arx_qp_schedule(qp);
 	if (more && (nth + 1 < ARX_KICK_SHARES || arx_worker_is_gone(qp)) &&
 	    !signal_pending(current))
 		return 1;

@@ -11,10 +11,9 @@
 #include <net/gro.h>
 #include <net/udp_tunnel.h>
 
+#include "gro.h"
 #include "gso.h"
-#include "net.h"
 #include "qp.h"
-#include "rx.h"
 
 /*
  * Length of the IP header: the BTH has the same place in all packets of a flow.

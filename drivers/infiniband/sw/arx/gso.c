@@ -33,7 +33,7 @@
 
 #include "fold.h"
 #include "gso.h"
-#include "tx.h"
+#include "sock.h"
 #include "wire.h"
 
 /*
@@ -466,7 +466,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	 * From a veth GRO's packets may have an owner, who was already charged.
 	 */
 	if (!checked)
-		arx_tx_icrc_computed(head, n);
+		arx_sock_icrc_computed(head, n);
 
 	/*
 	 * Packets that UDP has received must not ask for a checksum; otherwise

@@ -25,13 +25,18 @@
 #include "cq.h"
 #include "doorbell.h"
 #include "gids.h"
+#include "gro.h"
 #include "mcast.h"
 #include "mr.h"
 #include "net.h"
 #include "qp.h"
 #include "recvq.h"
+#include "ring.h"
+#include "rx.h"
 #include "uctx.h"
+#include "verbs.h"
 #include "watch.h"
+#include "worker.h"
 
 MODULE_AUTHOR("The arx developers");
 MODULE_DESCRIPTION("RDMA over any Ethernet device (RoCEv2)");
@@ -289,6 +294,9 @@ static void arx_dealloc_driver(struct ib_device *ib)
 	module_put(THIS_MODULE);
 }
 
+ARX_ADAPT_REG_USER_MR(arx_reg_user_mr)
+ARX_ADAPT_RESIZE_CQ(arx_resize_cq)
+
 static const struct ib_device_ops arx_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)ARX_DRIVER_ID,
@@ -335,7 +343,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.create_cq = arx_create_cq,
 	.modify_cq = arx_modify_cq,
 	.destroy_cq = arx_destroy_cq,
-	ARX_RESIZE_CQ_OP,
+	.ARX_RESIZE_CQ = arx_resize_cq_op,
 	.get_dma_mr = arx_get_dma_mr,
 	.reg_user_mr = arx_reg_user_mr_op,
 	.rereg_user_mr = arx_rereg_user_mr,
@@ -580,6 +588,12 @@ static struct notifier_block arx_netdev_notifier = {
 	.notifier_call = arx_netdev_event,
 };
 
+static const struct arx_net_rx arx_net_rx = {
+	.encap = arx_rx_encap,
+	.gro_receive = arx_gro_receive,
+	.gro_complete = arx_gro_complete,
+};
+
 static int __init arx_init(void)
 {
 	int err;
@@ -589,7 +603,7 @@ static int __init arx_init(void)
 	err = arx_worker_init();
 	if (err)
 		goto destroy_ids;
-	err = arx_net_init();
+	err = arx_net_init(&arx_net_rx);
 	if (err)
 		goto exit_worker;
 	err = register_netdevice_notifier(&arx_netdev_notifier);
@@ -610,7 +624,7 @@ destroy_ids:
 
 /*
  * No device is left; one may still be on its way out of its last function, and a
- * task that freed a packet may have read arx_tx_write_space() from its socket
+ * task that freed a packet may have read arx_sock_write_space() from its socket
  * and been preempted before it called that.
  */
 static void __exit arx_exit(void)

@@ -26,8 +26,7 @@
 
 #include "account.h"
 #include "mcast.h"
-#include "qp.h"
-#include "uctx.h"
+#include "responder.h"
 
 /**
  * struct arx_group - a multicast group with members

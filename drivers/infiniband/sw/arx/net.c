@@ -19,22 +19,22 @@
 #include "compat.h"
 #include "gso.h"
 #include "net.h"
-#include "rx.h"
 #include "wire.h"
 
 /* All attached devices: written under the mutex, read under RCU. */
 LIST_HEAD(arx_net_devs);
 static DEFINE_MUTEX(arx_net_mutex);
 static unsigned int arx_net_id;
+static const struct arx_net_rx *arx_net_rx;
 
 static struct socket *arx_net_open_socket(struct arx_netns *ns, int family)
 {
 	struct udp_tunnel_sock_cfg tunnel = {
 		.sk_user_data = ns,
 		.encap_type = 1,
-		.encap_rcv = arx_rx_encap,
-		.gro_receive = arx_gro_receive,
-		.gro_complete = arx_gro_complete,
+		.encap_rcv = arx_net_rx->encap,
+		.gro_receive = arx_net_rx->gro_receive,
+		.gro_complete = arx_net_rx->gro_complete,
 	};
 	struct udp_port_cfg port = {
 		.family = family,
@@ -48,7 +48,7 @@ static struct socket *arx_net_open_socket(struct arx_netns *ns, int family)
 	if (err)
 		return ERR_PTR(err);
 	arx_udp_tunnel_setup(ns->net, sock, &tunnel);
-	udp_allow_gso(sock->sk);	/* arx_rx_encap() knows which it takes */
+	udp_allow_gso(sock->sk);	/* the receiver knows what it takes */
 	return sock;
 }
 
@@ -318,13 +318,15 @@ static struct pernet_operations arx_net_ops = {
 
 /**
  * arx_net_init - at module load
+ * @rx: who receives; stays
  *
  * Return: 0 or -ENOMEM.
  */
-int arx_net_init(void)
+int arx_net_init(const struct arx_net_rx *rx)
 {
 	int err = register_pernet_subsys(&arx_net_ops);
 
+	arx_net_rx = rx;
 	if (!err)
 		arx_gso_init();
 	return err;

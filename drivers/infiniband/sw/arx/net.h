@@ -3,6 +3,8 @@
 #ifndef ARX_NET_H
 #define ARX_NET_H
 
+#include <net/udp_tunnel.h>
+
 #include "arx.h"
 
 /**
@@ -19,9 +21,21 @@ struct arx_netns {
 	struct socket *sk6;
 };
 
+/**
+ * struct arx_net_rx - who takes what arrives at the UDP port
+ * @encap: a packet, or several that came as one
+ * @gro_receive: a packet from a NIC, before the stack sees it
+ * @gro_complete: packets that were joined there
+ */
+struct arx_net_rx {
+	udp_tunnel_encap_rcv_t encap;
+	udp_tunnel_gro_receive_t gro_receive;
+	udp_tunnel_gro_complete_t gro_complete;
+};
+
 extern struct list_head arx_net_devs;
 
-int arx_net_init(void);
+int arx_net_init(const struct arx_net_rx *rx);
 void arx_net_exit(void);
 int arx_net_attach(struct arx_dev *dev);
 void arx_net_detach(struct arx_dev *dev);

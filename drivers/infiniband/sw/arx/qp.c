@@ -3,131 +3,22 @@
 
 #include <linux/memcontrol.h>
 #include <linux/overflow.h>
-#include <linux/sched/mm.h>
 
 #include "compat.h"
-#include "net.h"
-#include "qp.h"
+#include "completer.h"
+#include "cq.h"
+#include "requester.h"
+#include "responder.h"
+#include "schedule.h"
+#include "send.h"
 #include "sendwr.h"
+#include "sock.h"
+#include "state.h"
+#include "swqes.h"
 #include "tx.h"
-#include "uctx.h"
+#include "verbs.h"
 #include "watch.h"
 #include "worker.h"
-
-/*
- * Copies of send WQEs that a QP has room for in the beginning. Most QPs of many
- * have little outstanding, ever; those that have more soon have room for it.
- */
-#define ARX_QP_SWQES	8U
-
-/* All QPs but QP1 of all devices, by QPN. */
-struct arx_ids arx_qps;
-
-/**
- * arx_qp_event - tell the consumer of an affiliated asynchronous event
- * @qp: any QP
- * @event: which
- *
- * Context: any; locks may be held.
- */
-void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
-{
-	struct ib_event ev = {
-		.device = qp->ib.device,
-		.element.qp = &qp->ib,
-		.event = event,
-	};
-
-	if (qp->ib.event_handler)
-		qp->ib.event_handler(&ev, qp->ib.qp_context);
-}
-
-/* Leave a working state for @to; true if it was this call that did. */
-static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
-{
-	bool left;
-
-	spin_lock(&qp->state_lock);
-	left = qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR &&
-	       qp->state != to;
-	if (left)
-		WRITE_ONCE(qp->state, to);
-	spin_unlock(&qp->state_lock);
-	return left;
-}
-
-/**
- * arx_qp_error - enter the error state: everything posted is flushed
- * @qp: any QP
- * @event: enum ib_event_type to tell of, or ARX_NO_EVENT when a completion does
- *
- * Context: bottom halves off; locks may be held.
- */
-void arx_qp_error(struct arx_qp *qp, int event)
-{
-	if (!arx_qp_leave(qp, IB_QPS_ERR))
-		return;
-	if (event != ARX_NO_EVENT)
-		arx_qp_event(qp, event);
-	arx_qp_schedule(qp);
-}
-
-/**
- * arx_qp_send_error - a send failed, as its completion says
- * @qp: any QP; RC enters the error state, UC and UD the send queue error state
- *
- * Context: bottom halves off; locks may be held.
- */
-void arx_qp_send_error(struct arx_qp *qp)
-{
-	bool rc = qp->service == ARX_SERVICE_RC;
-
-	arx_count(arx_qp_dev(qp), SEND_ERR);
-	if (arx_qp_leave(qp, rc ? IB_QPS_ERR : IB_QPS_SQE))
-		arx_qp_schedule(qp);
-}
-
-/**
- * arx_qp_schedule - run requester and responder soon, from softirq context
- * @qp: any QP that is not being destroyed
- *
- * Context: any.
- */
-void arx_qp_schedule(struct arx_qp *qp)
-{
-	queue_work(system_bh_wq, &qp->work);
-}
-
-/**
- * arx_qp_schedule_on - run requester and responder soon, on a certain CPU
- * @qp: any QP that is not being destroyed
- * @cpu: where; online
- *
- * By a work of its own, for one that is running here now would begin here again.
- *
- * Context: bottom halves off.
- */
-void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
-{
-	queue_work_on(cpu, system_bh_wq, &qp->move);
-}
-
-/**
- * arx_qp_go_on - have a requester go on that has used up its share
- * @qp: any QP that is not being destroyed
- *
- * What goes to the wire is sent by a softirq: the window and the socket bound
- * it. What is copied on this machine has no bound but what was posted.
- *
- * Context: any with interrupts on or bottom halves off; RCU read side.
- */
-void arx_qp_go_on(struct arx_qp *qp)
-{
-	if (READ_ONCE(qp->req.local))
-		arx_worker_queue(qp);
-	else
-		arx_qp_schedule(qp);
-}
 
 static void arx_qp_work(struct work_struct *work)
 {
@@ -135,6 +26,17 @@ static void arx_qp_work(struct work_struct *work)
 
 	arx_requester_run(qp);
 	arx_responder_go_on(qp);
+}
+
+static void arx_qp_grow(struct work_struct *grow)
+{
+	struct arx_qp *qp = container_of(grow, struct arx_qp, grow);
+
+	if (!arx_swqes_grow(qp))
+		return;
+	local_bh_disable();
+	arx_requester_run(qp);
+	local_bh_enable();
 }
 
 static void arx_qp_move(struct work_struct *move)
@@ -167,13 +69,6 @@ static void arx_qp_unlock_all(struct arx_qp *qp)
 	/* A doorbell that found the requester's lock taken left a wish. */
 	arx_requester_run(qp);
 	local_bh_enable();
-}
-
-static void arx_qp_set_state(struct arx_qp *qp, enum ib_qp_state state)
-{
-	spin_lock(&qp->state_lock);
-	WRITE_ONCE(qp->state, state);
-	spin_unlock(&qp->state_lock);
 }
 
 static int arx_qp_service(enum ib_qp_type type)
@@ -224,11 +119,9 @@ static int arx_qp_create_sq(struct arx_qp *qp, struct ib_qp_cap *cap,
 			 stride - sizeof(struct arx_send_wqe) : 0;
 	qp->swqe_size = SMP_CACHE_ALIGN(struct_size_t(struct arx_swqe, sge,
 						      qp->max_send_sge));
-	qp->swqe_mask = min(entries, ARX_QP_SWQES) - 1;
-	qp->swqes = kcalloc(qp->swqe_mask + 1, qp->swqe_size,
-			    GFP_KERNEL_ACCOUNT);
-	if (!qp->swqes)
-		return -ENOMEM;
+	err = arx_swqes_init(qp, entries);
+	if (err)
+		return err;
 	err = arx_ring_create(&qp->sq, entries, stride, uctx, info);
 	if (err) {
 		kfree(qp->swqes);
@@ -264,87 +157,6 @@ static void arx_qp_destroy_sq(struct arx_qp *qp)
 	mem_cgroup_put(qp->memcg);
 }
 
-/* Memory for @room copies, on the account of the QP's application. */
-static void *arx_qp_alloc_swqes(struct arx_qp *qp, u32 room, bool atomic)
-{
-	struct mem_cgroup *old = set_active_memcg(qp->memcg);
-	gfp_t gfp = __GFP_ACCOUNT | __GFP_NOWARN;
-	void *new;
-
-	if (atomic)
-		new = kcalloc(room, qp->swqe_size, gfp | GFP_NOWAIT);
-	else
-		new = kvcalloc(room, qp->swqe_size, gfp | GFP_KERNEL);
-	set_active_memcg(old);
-	return new;
-}
-
-/* Have the copies in @new, with @room for them. Returns what they were in. */
-static void *arx_qp_move_swqes(struct arx_qp *qp, void *new, u32 room)
-{
-	void *old = qp->swqes;
-	u32 i;
-
-	lockdep_assert_held(&qp->req.lock);
-	spin_lock(&qp->comp.lock);
-	for (i = qp->comp.done; i != qp->req.fetched; i++)
-		memcpy(new + (size_t)(i & (room - 1)) * qp->swqe_size,
-		       arx_qp_swqe(qp, i), qp->swqe_size);
-	qp->swqes = new;
-	qp->swqe_mask = room - 1;
-	spin_unlock(&qp->comp.lock);
-	return old;
-}
-
-/* In process context: only this and arx_qp_add_swqes() change how many. */
-static void arx_qp_grow(struct work_struct *work)
-{
-	struct arx_qp *qp = container_of(work, struct arx_qp, grow);
-	u32 room = 2 * (READ_ONCE(qp->swqe_mask) + 1);
-	void *new = arx_qp_alloc_swqes(qp, room, false);
-
-	if (!new) {
-		WRITE_ONCE(qp->full, true);
-		return;
-	}
-	local_bh_disable();
-	spin_lock(&qp->req.lock);
-	if (room > qp->swqe_mask + 1)
-		new = arx_qp_move_swqes(qp, new, room);
-	spin_unlock(&qp->req.lock);
-	arx_requester_run(qp);
-	local_bh_enable();
-	kvfree(new);
-}
-
-/**
- * arx_qp_add_swqes - have room for twice as many copies of send WQEs
- * @qp: any QP
- *
- * Context: bottom halves off; req.lock held, by somebody who has no pointer to
- * a copy: they move. Copies are only looked at under that lock or comp.lock.
- * Return: false if there is none yet, there is one for each slot of the ring, or
- * no memory.
- */
-bool arx_qp_add_swqes(struct arx_qp *qp)
-{
-	u32 room = 2 * (qp->swqe_mask + 1);
-	void *new;
-
-	if (room > arx_ring_entries(&qp->sq))
-		return false;
-	if (array_size(room, qp->swqe_size) > ARX_QP_SWQES_ATOMIC) {
-		if (!READ_ONCE(qp->full))
-			queue_work(system_unbound_wq, &qp->grow);
-		return false;
-	}
-	new = arx_qp_alloc_swqes(qp, room, true);
-	if (!new)
-		return false;
-	kfree(arx_qp_move_swqes(qp, new, room));
-	return true;
-}
-
 static int arx_qp_create_rq(struct arx_qp *qp, struct ib_qp_cap *cap,
 			    struct ib_ucontext *uctx,
 			    struct arx_ring_info *info)
@@ -370,9 +182,9 @@ static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->state_lock);
 	spin_lock_init(&qp->post_lock);
-	spin_lock_init(&qp->req.lock);
 	spin_lock_init(&qp->resp.lock);
-	arx_completer_init(qp);
+	spin_lock_init(&qp->comp.lock);
+	arx_requester_init(qp);
 	arx_watch_init(qp);
 	INIT_WORK(&qp->work, arx_qp_work);
 	INIT_WORK(&qp->move, arx_qp_move);
@@ -438,7 +250,7 @@ int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		return err;
 	qp->service = service;
 	arx_qp_init(qp, init);
-	arx_worker_add(qp, uctx);
+	arx_worker_add(qp, uctx ? to_arx_ucontext(uctx)->worker : NULL);
 	err = arx_tx_init(qp);
 	if (err)
 		goto end;
@@ -464,7 +276,7 @@ destroy_rq:
 destroy_sq:
 	arx_qp_destroy_sq(qp);
 cleanup_tx:
-	arx_tx_forget(qp);
+	arx_sock_forget(qp);
 	arx_tx_cleanup(qp);
 end:
 	arx_object_end(ib->device, ARX_KIND_QP);
@@ -866,7 +678,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_qp_withdraw(qp);
 	arx_send_give_back(qp);
 	arx_worker_forget(qp);
-	arx_tx_forget(qp);
+	arx_sock_forget(qp);
 	arx_section_wait();
 	arx_completer_stop(qp);
 	arx_watch_cancel(qp);
@@ -886,18 +698,6 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	kfree(qp->resp.replies);
 	arx_object_end(ib->device, ARX_KIND_QP);
 	return 0;
-}
-
-static bool arx_qp_takes_sends(const struct arx_qp *qp)
-{
-	switch (arx_qp_state(qp)) {
-	case IB_QPS_RESET:
-	case IB_QPS_INIT:
-	case IB_QPS_RTR:
-		return false;
-	default:
-		return true;
-	}
 }
 
 /* A slot is free once its WQE has completed, as it is for an application. */
@@ -933,7 +733,8 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	}
 	spin_lock_irqsave(&qp->post_lock, flags);
 	for (; wr; wr = wr->next) {
-		err = arx_qp_takes_sends(qp) ? 0 : -EINVAL;
+		if (!arx_qp_may(qp, ARX_QP_SEND | ARX_QP_FLUSH))
+			err = -EINVAL;
 		if (!err && arx_qp_sends_full(qp))
 			err = -ENOMEM;
 		if (!err)
@@ -979,7 +780,7 @@ int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	}
 	err = arx_recvq_post(&qp->rq, wr, bad);
 	smp_mb();	/* the WQE before the state; pairs with the flush */
-	if (arx_qp_state(qp) == IB_QPS_ERR)
+	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_qp_schedule(qp);
 	return err;
 }

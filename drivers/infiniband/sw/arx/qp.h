@@ -17,10 +17,12 @@
 #include <linux/workqueue.h>
 
 #include "arx.h"
-#include "cq.h"
 #include "recvq.h"
 #include "run.h"
-#include "tx.h"
+
+struct arx_cq;
+struct arx_worker;
+struct sk_buff;
 
 /**
  * struct arx_swqe - kernel copy of a send WQE, from fetch to completion
@@ -52,18 +54,49 @@ struct arx_swqe {
 	struct arx_sge sge[];
 };
 
-/*
- * Bytes of these copies that are allocated where the requester works, in atomic
- * context: what a slab has or the page allocator gives readily. More is left to
- * a work, which can wait for memory and use pages that are not contiguous.
- */
-#define ARX_QP_SWQES_ATOMIC	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
-
 static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
 {
 	return swqe->op == ARX_OP_READ || swqe->op == ARX_OP_COMPARE_SWAP ||
 	       swqe->op == ARX_OP_FETCH_ADD;
 }
+
+/**
+ * struct arx_tx_batch - what a stage has sent that has not left yet
+ * @av: where to; NULL: nothing was sent
+ * @peer: it is a QP on this host, which has the runs already, but owes answers
+ * @dst: route of the packets, held; NULL: none, and there are no packets
+ * @first: the first of them, from its BTH on; the others follow by ->next
+ * @end: where the next one goes
+ * @psn: of the first; they are consecutive
+ * @sport: UDP source port
+ * @n: how many
+ * @len: bytes from BTH to ICRC, of all
+ * @largest: of the largest
+ * @cpu: whose queues hold what the stage has sent, -1: nobody's; stays when a
+ *	batch ends, as do the next two
+ * @next: the CPU that waits until @cpu has delivered it, -1: none
+ * @data: answers with data may be among it
+ * @dropped: this host dropped a part of it, the last one sent, and takes nothing
+ *	more until the stage has taken that back and cleared this
+ * @lost: if @dropped: PSN of the first packet that was dropped
+ */
+struct arx_tx_batch {
+	const struct arx_av *av;
+	struct arx_qp *peer;
+	struct dst_entry *dst;
+	struct sk_buff *first;
+	struct sk_buff **end;
+	u32 psn;
+	u16 sport;
+	u32 n;
+	u32 len;
+	u32 largest;
+	int cpu;
+	int next;
+	bool data;
+	bool dropped;
+	u32 lost;
+};
 
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
@@ -441,75 +474,5 @@ static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)
 {
 	return READ_ONCE(qp->state);
 }
-
-/* qp.c */
-void __cold arx_qp_error(struct arx_qp *qp, int event);
-void __cold arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
-void arx_qp_send_error(struct arx_qp *qp);
-void arx_qp_schedule(struct arx_qp *qp);
-void arx_qp_schedule_on(struct arx_qp *qp, int cpu);
-void arx_qp_go_on(struct arx_qp *qp);
-bool arx_qp_add_swqes(struct arx_qp *qp);
-int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
-		  struct ib_udata *udata);
-int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
-		  struct ib_udata *udata);
-int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
-		 struct ib_qp_init_attr *init);
-int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata);
-int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
-		  const struct ib_send_wr **bad);
-int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
-		  const struct ib_recv_wr **bad);
-
-/*
- * What requester or responder may hand over before others get their turn: enough
- * to be worth being started for, and little enough that a small message behind
- * it waits for microseconds. Whole runs, on the wire.
- */
-#define ARX_SHARE_BYTES		(5U * ARX_TX_RUN_MAX)
-
-/*
- * And what one received packet may cause while NAPI polls: a run, and what a
- * message of 64 KiB has more than that.
- */
-#define ARX_POLL_BYTES		(64U * 1024)
-
-/* requester.c */
-bool arx_requester_may_send(const struct arx_qp *qp);
-void arx_requester_run(struct arx_qp *qp);
-void arx_requester_poll(struct arx_qp *qp);
-bool arx_requester_kick(struct arx_qp *qp);
-
-/* responder.c, rdatomic.c */
-int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);
-bool arx_responder_run(struct arx_qp *qp, u32 *bytes);
-void arx_responder_go_on(struct arx_qp *qp);
-void __cold arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event);
-void arx_responder_acked(struct arx_qp *qp);
-void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run);
-void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run);
-bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes);
-
-/* completer.c */
-bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run);
-void arx_completer_retire(struct arx_qp *qp);
-void arx_completer_arm(struct arx_qp *qp);
-void arx_completer_init(struct arx_qp *qp);
-void arx_completer_stop(struct arx_qp *qp);
-
-/* loopback.c */
-
-/* One copy on one host: long runs, short enough not to hold up others. */
-#define ARX_LOOPBACK_RUN_MAX	(128 * 1024)
-
-u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
-		 const struct arx_tx_batch *batch);
-int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
-		 struct arx_tx_batch *batch);
-bool arx_send_flush(struct arx_qp *qp, u32 *bytes);
-struct arx_qp *arx_send_reader(const struct arx_qp *qp);
-void arx_send_later(struct arx_qp *qp);
-void arx_send_give_back(struct arx_qp *qp);
 
 #endif /* ARX_QP_H */

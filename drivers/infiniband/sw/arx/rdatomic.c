@@ -7,7 +7,13 @@
  * requests; an ACK or NAK waits behind the responses before it.
  */
 
-#include "qp.h"
+#include "ack.h"
+#include "completer.h"
+#include "rdatomic.h"
+#include "schedule.h"
+#include "send.h"
+#include "state.h"
+#include "tx.h"
 
 /* A reply counts as at least so many bytes of the responder's share. */
 #define ARX_REPLY_LEAST		1024U
@@ -167,7 +173,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	/* More at a time than was agreed to: 9.7.7.1 */
 	if (arx_rdatomic_due(resp) >= qp->attr.max_dest_rd_atomic ||
 	    arx_rdatomic_full(resp)) {
-		arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ),
+		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ),
 				  IB_EVENT_QP_REQ_ERR);
 		return;
 	}
@@ -179,7 +185,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 		rd.npkts = arx_run_npkts(rd.length, qp->mtu);
 	}
 	if (nak) {
-		arx_responder_nak(qp, ARX_NAK(nak), nak == ARX_NAK_REM_ACCESS ?
+		arx_ack_nak(qp, ARX_NAK(nak), nak == ARX_NAK_REM_ACCESS ?
 				  IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
 		return;
 	}
@@ -271,6 +277,37 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	arx_iter_none(&run->payload);
 }
 
+/* The rest of @run's memory is there: a DMA region may name what is none. */
+static bool arx_rdatomic_readable(const struct arx_run *run)
+{
+	struct arx_iter it __uninitialized;
+
+	if (run->payload.room >= run->len)
+		return true;
+	it = run->payload;
+	return !arx_iter_skip(&it, run->len);
+}
+
+/* To the wire, or to the completer of a QP on this host. */
+static int arx_rdatomic_send_run(struct arx_qp *qp, struct arx_av *av,
+				 struct arx_run *run)
+{
+	struct arx_qp *peer;
+	int err = arx_send_run(qp, av, run, &qp->resp.batch, &peer);
+
+	if (!peer)
+		return err;
+	/* The fault of this side, of which a NAK tells the reader. */
+	if (run->h.op == ARX_OP_READ_RESPONSE && !arx_rdatomic_readable(run))
+		return -EFAULT;
+	/* What is longer than the receiver's path MTU must not get through. */
+	run->mtu = READ_ONCE(peer->mtu);
+	/* Its requester may be the caller's caller: not here. */
+	if (arx_completer_rx(peer, run))
+		arx_qp_go_on(peer);
+	return 0;
+}
+
 /* The next run of a READ response, about @most bytes: how many, or an error. */
 static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 				  struct arx_reply *reply, u32 most)
@@ -303,7 +340,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 		/* A request can take such a region back at any time. */
 		run.lasts = !arx_mr_is_fast(mr);
 	}
-	err = arx_send_run(qp, av, &run, &qp->resp.batch);
+	err = arx_rdatomic_send_run(qp, av, &run);
 	if (mr)
 		arx_mr_put(mr);	/* the packets hold its pages */
 	if (err == -EAGAIN || err == -EFAULT)
@@ -320,7 +357,7 @@ static int arx_rdatomic_send_atomic(struct arx_qp *qp, struct arx_av *av,
 	arx_rdatomic_headers(qp, &run, ARX_OP_ATOMIC_ACK, reply->rd.psn);
 	run.h.msn = reply->rd.msn;
 	run.h.orig = reply->rd.orig;
-	if (arx_send_run(qp, av, &run, &qp->resp.batch) == -EAGAIN)
+	if (arx_rdatomic_send_run(qp, av, &run) == -EAGAIN)
 		return -EAGAIN;
 	reply->sent = 1;
 	return 0;
@@ -335,9 +372,9 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 	arx_rdatomic_headers(qp, &run, ARX_OP_ACK, resp->ack_psn);
 	run.h.syndrome = resp->ack_syndrome;
 	run.h.msn = resp->msn;
-	if (arx_send_run(qp, av, &run, &resp->batch) == -EAGAIN)
+	if (arx_rdatomic_send_run(qp, av, &run) == -EAGAIN)
 		return;
-	arx_responder_acked(qp);
+	arx_ack_sent(qp);
 	if (resp->dead)
 		arx_qp_error(qp, resp->ack_event);
 }
@@ -355,7 +392,7 @@ static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 		resp->reply_tail++;
 		return;
 	}
-	arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS),
+	arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS),
 			  IB_EVENT_QP_ACCESS_ERR);
 	resp->ack_psn = arx_psn_add(reply->rd.psn, reply->sent);
 	resp->reply_tail = resp->reply_head;

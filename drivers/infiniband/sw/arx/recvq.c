@@ -5,7 +5,6 @@
 
 #include "compat.h"
 #include "recvq.h"
-#include "uctx.h"
 
 static int arx_recvq_ring(struct arx_ring *ring, u32 max_wr, u32 max_sge,
 			  struct ib_ucontext *uctx, struct arx_ring_info *info)

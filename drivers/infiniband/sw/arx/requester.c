@@ -7,11 +7,17 @@
  * has somebody else start it again.
  */
 
-#include "net.h"
-#include "qp.h"
+#include "compat.h"
+#include "completer.h"
+#include "loopback.h"
+#include "requester.h"
+#include "schedule.h"
+#include "send.h"
 #include "sendwr.h"
+#include "state.h"
+#include "swqes.h"
+#include "tx.h"
 #include "watch.h"
-#include "worker.h"
 
 /*
  * Packets of SENDs and WRITEs in flight. Without congestion control this is what
@@ -73,13 +79,6 @@ struct arx_share {
 	bool charged;
 };
 
-static bool arx_requester_flushing(const struct arx_qp *qp)
-{
-	enum ib_qp_state state = arx_qp_state(qp);
-
-	return state == IB_QPS_ERR || state == IB_QPS_SQE;
-}
-
 /* WQE @req.sent is over for the requester: what follows is the completer's. */
 static void arx_requester_next(struct arx_qp *qp)
 {
@@ -126,7 +125,7 @@ static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 	/* A copy is not ours again before its last user was completed. */
 	if (arx_requester_full(qp)) {
 		arx_completer_retire(qp);	/* what this turn has sent */
-		if (arx_requester_full(qp) && !arx_qp_add_swqes(qp))
+		if (arx_requester_full(qp) && !arx_swqes_add(qp))
 			return ARX_TURN_WAIT;
 	}
 
@@ -226,7 +225,7 @@ static bool arx_requester_must_seek(const struct arx_qp *qp)
 
 /*
  * PSNs [psn, psn + n) are about to be sent. Published first: on one host the
- * acknowledgment arrives before arx_send_run() returns.
+ * acknowledgment arrives before arx_loopback_rx() returns.
  */
 static void arx_requester_cover(struct arx_req *req, u32 n)
 {
@@ -249,6 +248,17 @@ static void arx_requester_uncover(struct arx_qp *qp, u32 nxt)
 	spin_unlock(&comp->lock);
 }
 
+/* To the wire, or to the responder of a QP on this host. */
+static __always_inline int arx_requester_send_run(struct arx_qp *qp,
+						  struct arx_av *av,
+						  struct arx_run *run)
+{
+	struct arx_qp *peer;
+	int err = arx_send_run(qp, av, run, &qp->req.batch, &peer);
+
+	return peer ? arx_loopback_rx(peer, av, run) : err;
+}
+
 /* Hand @run over; @psns is what it takes of the sequence, @bytes of the WQE. */
 static __always_inline enum arx_turn
 arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
@@ -261,7 +271,7 @@ arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 	int err;
 
 	arx_requester_cover(req, psns);
-	err = arx_send_run(qp, av, run, &req->batch);
+	err = arx_requester_send_run(qp, av, run);
 	if (err == -EAGAIN) {
 		arx_requester_uncover(qp, nxt);
 		return ARX_TURN_BLOCKED;
@@ -560,7 +570,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp,
 	struct arx_swqe *swqe = arx_qp_swqe(qp, qp->req.sent);
 	struct arx_req *req = &qp->req;
 
-	if (arx_requester_flushing(qp) || req->flushes) {
+	if (arx_qp_may(qp, ARX_QP_FLUSH) || req->flushes) {
 		swqe->status = IB_WC_WR_FLUSH_ERR;
 		arx_requester_next(qp);
 		req->flushes = req->flushes && req->sent != req->flush_end;
@@ -599,23 +609,6 @@ static bool arx_requester_drained(struct arx_qp *qp)
 	return true;
 }
 
-/**
- * arx_requester_may_send - true if a QP's state lets it send, or flush
- * @qp: any QP
- */
-bool arx_requester_may_send(const struct arx_qp *qp)
-{
-	switch (arx_qp_state(qp)) {
-	case IB_QPS_RTS:
-	case IB_QPS_SQD:
-	case IB_QPS_SQE:
-	case IB_QPS_ERR:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 					 struct arx_share *share)
 {
@@ -626,7 +619,7 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 			return ARX_TURN_SPENT;
 		share->wqes--;
 		if (qp->service == ARX_SERVICE_RC &&
-		    !arx_requester_flushing(qp) && arx_requester_must_seek(qp))
+		    !arx_qp_may(qp, ARX_QP_FLUSH) && arx_requester_must_seek(qp))
 			arx_requester_seek(qp);
 		if (arx_requester_drained(qp))
 			return ARX_TURN_WAIT;
@@ -649,11 +642,27 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 	struct arx_tx_batch *batch = &qp->req.batch;
 
 	batch->dropped = false;
-	if (arx_requester_flushing(qp))
+	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		return turn == ARX_TURN_BLOCKED ? ARX_TURN_SPENT : turn;
 	if (qp->service == ARX_SERVICE_RC)
 		arx_requester_go_to(qp, batch->lost);
 	return ARX_TURN_DROPPED;
+}
+
+/*
+ * Packets leave. A peer on this host answers, once for all requests of a turn,
+ * as it would those that arrive together. Returns true if the peer has more to
+ * reply than @bytes.
+ */
+static bool arx_requester_flush(struct arx_qp *qp, u32 *bytes)
+{
+	struct arx_tx_batch *batch = &qp->req.batch;
+	struct arx_qp *peer = batch->peer;
+
+	if (batch->av)
+		WRITE_ONCE(qp->req.local, peer);
+	arx_tx_flush(qp, batch);
+	return arx_loopback_answer(qp, peer, bytes);
 }
 
 /*
@@ -666,9 +675,9 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 	enum arx_turn turn = ARX_TURN_IDLE;
 
 	/* A turn does not see states without sending but from its beginning. */
-	if (arx_requester_may_send(qp))
+	if (arx_qp_may(qp, ARX_QP_SEND | ARX_QP_FLUSH))
 		turn = arx_requester_steps(qp, share);
-	if (arx_send_flush(qp, &share->bytes))
+	if (arx_requester_flush(qp, &share->bytes))
 		turn = ARX_TURN_SPENT;
 	if (unlikely(qp->req.batch.dropped))
 		turn = arx_requester_take_back(qp, turn);
@@ -729,7 +738,7 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
 	WRITE_ONCE(req->dropped, turn == ARX_TURN_DROPPED);
 
-	if (arx_requester_flushing(qp))
+	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		arx_completer_retire(qp);
 	return turn == ARX_TURN_SPENT;
 }
@@ -889,4 +898,46 @@ bool arx_requester_kick(struct arx_qp *qp)
 	local_bh_enable();
 	arx_completer_arm(qp);
 	return more;
+}
+
+static void arx_requester_retransmit(struct timer_list *t)
+{
+	struct arx_qp *qp = timer_container_of(qp, t, comp.retransmit);
+
+	if (arx_completer_expired(qp))
+		arx_requester_run(qp);
+}
+
+static enum hrtimer_restart arx_requester_rnr_over(struct hrtimer *t)
+{
+	struct arx_qp *qp = container_of(t, struct arx_qp, comp.rnr);
+
+	arx_completer_rnr_over(qp);
+	arx_requester_run(qp);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart arx_requester_look(struct hrtimer *t)
+{
+	struct arx_qp *qp = container_of(t, struct arx_qp, watch.timer);
+
+	if (arx_watch_look(qp))
+		arx_requester_run(qp);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * arx_requester_init - make the lock, and the timers that start the requester
+ * @qp: new QP
+ *
+ * The completer and the watch start these timers and end them.
+ */
+void arx_requester_init(struct arx_qp *qp)
+{
+	spin_lock_init(&qp->req.lock);
+	timer_setup(&qp->comp.retransmit, arx_requester_retransmit, 0);
+	hrtimer_setup(&qp->comp.rnr, arx_requester_rnr_over, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->watch.timer, arx_requester_look, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
 }

@@ -9,91 +9,22 @@
 #include <linux/etherdevice.h>
 #include <linux/if_vlan.h>
 
-#include "qp.h"
-
-/*
- * Packets that an ACK may wait for. A requester's window may not be larger: that
- * of rdma_rxe is as large.
- */
-#define ARX_ACK_WITHIN	128
-
-/* After so many in a row that were about one message, ACKs wait no more, ... */
-#define ARX_ACK_VAIN	8
-
-/* ... but for one of so many, to see whether that has changed. */
-#define ARX_ACK_AGAIN	64
+#include "ack.h"
+#include "cq.h"
+#include "rdatomic.h"
+#include "responder.h"
+#include "schedule.h"
+#include "send.h"
+#include "state.h"
 
 static int arx_responder_access(const struct arx_qp *qp, int access)
 {
 	return qp->attr.qp_access_flags & access;
 }
 
-/**
- * arx_responder_nak - refuse a request
- * @qp: RC QP
- * @syndrome: of the AETH; the PSN is the expected one
- * @event: as of arx_qp_error(): this ends the QP's service, and the QP fails once
- *	the NAK, behind all responses still due, has been sent.
- *	IB_EVENT_COMM_EST: only a NAK.
- *
- * Context: responder's lock held.
- */
-void arx_responder_nak(struct arx_qp *qp, u8 syndrome, int event)
-{
-	struct arx_resp *resp = &qp->resp;
-
-	arx_count(arx_qp_dev(qp), SENT_NAK);
-	resp->ack_due = true;
-	resp->ack_syndrome = syndrome;
-	resp->ack_psn = resp->epsn;
-	resp->ack_event = event;
-	if (event != IB_EVENT_COMM_EST)
-		resp->dead = true;
-}
-
-/* A NAK waits behind responses, or for the socket. */
-static bool arx_responder_owes_nak(const struct arx_resp *resp)
-{
-	return resp->ack_due && resp->ack_syndrome != ARX_ACK_UNLIMITED;
-}
-
-static void arx_responder_ack(struct arx_qp *qp)
-{
-	struct arx_resp *resp = &qp->resp;
-
-	if (resp->dead)
-		return;
-	/* A NAK that could not be sent yet says more. */
-	if (arx_responder_owes_nak(resp))
-		return;
-	resp->ack_due = true;
-	resp->ack_syndrome = ARX_ACK_UNLIMITED;
-	resp->ack_psn = arx_psn_add(resp->epsn, -1);
-	resp->ack_event = IB_EVENT_COMM_EST;
-}
-
-/**
- * arx_responder_acked - an ACK or NAK has been sent
- * @qp: RC QP
- *
- * Context: responder's lock held.
- */
-void arx_responder_acked(struct arx_qp *qp)
-{
-	struct arx_resp *resp = &qp->resp;
-
-	resp->ack_due = false;
-	resp->unacked = 0;
-	if (arx_psn_diff(resp->msn, resp->told) > 1)
-		resp->vain = 0;
-	else if (resp->vain < ARX_ACK_VAIN)
-		resp->vain++;
-	resp->told = resp->msn;
-}
-
 static __cold void arx_responder_invalid(struct arx_qp *qp)
 {
-	arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), IB_EVENT_QP_REQ_ERR);
+	arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), IB_EVENT_QP_REQ_ERR);
 }
 
 /* Complete the receive WQE in use. */
@@ -138,7 +69,7 @@ static __cold void arx_responder_no_access(struct arx_qp *qp,
 	if (run->h.op == ARX_OP_WRITE && run->npkts == 1)
 		event = arx_responder_complete_error(qp, IB_WC_LOC_ACCESS_ERR,
 						     event);
-	arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), event);
+	arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), event);
 }
 
 /* What tells of a failed arx_responder_take(): a malformed WQE by itself. */
@@ -331,7 +262,7 @@ static bool arx_responder_needs_rwqe(const struct arx_run *run)
 static void arx_responder_rnr(struct arx_qp *qp)
 {
 	arx_count(arx_qp_dev(qp), SENT_RNR_NAK);
-	arx_responder_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer),
+	arx_ack_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer),
 			  IB_EVENT_COMM_EST);
 	/* What follows in flight is out of sequence; one NAK is enough. */
 	qp->resp.nak_sent = true;
@@ -361,7 +292,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	case ARX_PLACED_TOO_LONG:
 		event = arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR,
 						     IB_EVENT_QP_REQ_ERR);
-		arx_responder_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), event);
+		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), event);
 		return 0;
 	case ARX_PLACED_BAD_DEST:
 		if (run->h.op == ARX_OP_WRITE) {
@@ -370,7 +301,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 		}
 		event = arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
 						     IB_EVENT_QP_FATAL);
-		arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP), event);
+		arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_OP), event);
 		return 0;
 	}
 
@@ -400,11 +331,11 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	 * A NAK that is still due refused this very PSN. It would have the
 	 * requester repeat, or give up, what has been accepted now.
 	 */
-	if (arx_responder_owes_nak(resp)) {
+	if (arx_ack_owes_nak(resp)) {
 		resp->ack_due = false;
-		arx_responder_ack(qp);
+		arx_ack_due(qp);
 	} else if (run->h.flags & ARX_ACK_REQ) {
-		arx_responder_ack(qp);
+		arx_ack_due(qp);
 	}
 	return 0;
 }
@@ -434,7 +365,7 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 	if (arx_responder_needs_rwqe(run)) {
 		err = arx_responder_take(qp);
 		if (err && err != -ENOENT) {
-			arx_responder_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
+			arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
 					  arx_responder_take_event(err));
 			return 0;
 		}
@@ -467,7 +398,7 @@ static __cold void arx_responder_duplicate(struct arx_qp *qp, struct arx_run *ru
 	switch (run->h.op) {
 	case ARX_OP_SEND:
 	case ARX_OP_WRITE:
-		arx_responder_ack(qp);
+		arx_ack_due(qp);
 		break;
 	case ARX_OP_RESERVED:
 		break;
@@ -499,7 +430,7 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 	if (ahead > 0) {
 		arx_count(arx_qp_dev(qp), OUT_OF_SEQUENCE);
 		if (!resp->nak_sent)
-			arx_responder_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR),
+			arx_ack_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR),
 					  IB_EVENT_COMM_EST);
 		resp->nak_sent = true;
 		return 0;
@@ -690,43 +621,14 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	return 0;
 }
 
-/* A QP that is ready to receive; tells once that its peer has shown up. */
-static bool arx_responder_ready(struct arx_qp *qp)
+/* Report once that the peer has shown up, if the QP is not in RTS yet. */
+static void arx_responder_establish(struct arx_qp *qp)
 {
-	switch (arx_qp_state(qp)) {
-	case IB_QPS_RTR:
-		if (!qp->resp.established && qp->service != ARX_SERVICE_UD) {
-			qp->resp.established = true;
-			arx_qp_event(qp, IB_EVENT_COMM_EST);
-		}
-		return true;
-	case IB_QPS_RTS:
-	case IB_QPS_SQD:
-	case IB_QPS_SQE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* An ACK, and nothing but that. */
-static bool arx_responder_owes_ack(const struct arx_resp *resp)
-{
-	return resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
-	       resp->reply_head == resp->reply_tail;
-}
-
-/*
- * To make an ACK and have it take its way through both hosts costs as much as
- * several packets with payload. While a NIC delivers packets together, that of a
- * message waits until what has arrived by now has been taken: other messages may
- * be among it, which the same ACK acknowledges (9.7.5.1.2).
- */
-static bool arx_responder_may_wait(const struct arx_resp *resp)
-{
-	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
-	       (resp->vain < ARX_ACK_VAIN || !(resp->msn % ARX_ACK_AGAIN)) &&
-	       arx_responder_owes_ack(resp);
+	if (qp->resp.established || arx_qp_state(qp) != IB_QPS_RTR ||
+	    qp->service == ARX_SERVICE_UD)
+		return;
+	qp->resp.established = true;
+	arx_qp_event(qp, IB_EVENT_COMM_EST);
 }
 
 /*
@@ -737,7 +639,7 @@ static void arx_responder_answer(struct arx_qp *qp)
 {
 	u32 bytes = ARX_POLL_BYTES;
 
-	if (arx_responder_may_wait(&qp->resp))
+	if (arx_ack_may_wait(&qp->resp))
 		arx_qp_schedule(qp);
 	else if (arx_rdatomic_reply(qp, &bytes))
 		arx_send_later(qp);
@@ -758,8 +660,9 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 	int err = 0;
 
 	spin_lock(&qp->resp.lock);
-	if (!arx_responder_ready(qp))
+	if (!arx_qp_may(qp, ARX_QP_RECEIVE))
 		goto out;
+	arx_responder_establish(qp);
 	switch (qp->service) {
 	case ARX_SERVICE_RC:
 		err = arx_responder_rc(qp, run);
@@ -819,7 +722,7 @@ static void arx_responder_flush(struct arx_qp *qp)
  */
 static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 {
-	if (arx_responder_owes_ack(&qp->resp))
+	if (arx_ack_owes_ack(&qp->resp))
 		arx_rdatomic_reply(qp, bytes);
 	arx_responder_flush(qp);
 }
@@ -838,7 +741,7 @@ bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 
 	arx_section_enter();
 	spin_lock(&qp->resp.lock);
-	if (arx_qp_state(qp) == IB_QPS_ERR)
+	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_responder_error(qp, bytes);
 	else if (qp->service == ARX_SERVICE_RC)
 		more = arx_rdatomic_reply(qp, bytes);

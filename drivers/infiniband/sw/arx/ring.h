@@ -31,7 +31,7 @@ struct arx_ring_mem;
  * @entries: first entry
  * @mask: number of entries - 1
  * @stride: bytes from entry to entry
- * @mem: memory of both (uctx.c)
+ * @mem: memory of both
  */
 struct arx_ring {
 	struct arx_ring_hdr *hdr;
@@ -41,7 +41,6 @@ struct arx_ring {
 	struct arx_ring_mem *mem;
 };
 
-/* uctx.c */
 int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
 		    struct ib_ucontext *uctx, struct arx_ring_info *info);
 void arx_ring_destroy(struct arx_ring *ring);
@@ -79,5 +78,9 @@ static inline void arx_ring_produce(struct arx_ring *ring, u32 prod)
 {
 	smp_store_release(&ring->hdr->prod, prod);		/* A */
 }
+
+/* verbs */
+int arx_mmap(struct ib_ucontext *ib, struct vm_area_struct *vma);
+void arx_mmap_free(struct rdma_user_mmap_entry *entry);
 
 #endif /* ARX_RING_H */

@@ -10,12 +10,15 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
+#include "completer.h"
 #include "fold.h"
 #include "gso.h"
 #include "mcast.h"
 #include "net.h"
-#include "qp.h"
+#include "requester.h"
+#include "responder.h"
 #include "rx.h"
+#include "state.h"
 
 /**
  * struct arx_rx - what the stack handed over, on its way to the QPs
@@ -208,19 +211,6 @@ static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 	       ipv6_addr_equal(&av->saddr, &rx->daddr);
 }
 
-static bool arx_rx_state_fits(const struct arx_qp *qp)
-{
-	switch (arx_qp_state(qp)) {
-	case IB_QPS_RTR:
-	case IB_QPS_RTS:
-	case IB_QPS_SQD:
-	case IB_QPS_SQE:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* The QP a packet may reach, or NULL. */
 static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 				   const struct arx_headers *h)
@@ -229,7 +219,8 @@ static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 
 	if (!qp || qp->id.nr != h->qpn)
 		qp = arx_rx_find_qp(rx, h->qpn);
-	if (!qp || qp->service != h->service || !arx_rx_state_fits(qp)) {
+	if (!qp || qp->service != h->service ||
+	    !arx_qp_may(qp, ARX_QP_RECEIVE)) {
 		arx_rx_count(rx, ARX_CNT_RX_NO_QP);
 		return NULL;
 	}

@@ -5,12 +5,6 @@
  * Payload that lasts is not copied: the packets hold its pages. (What an
  * application does to memory before its completion is what the peer may see;
  * duplicates of acknowledged packets are nobody's data.)
- *
- * Packets belong to a socket of the QP's, which exists for nothing else: the
- * stack's own accounting of what is queued below then holds a QP back, and
- * lets it go on, without a pointer to the QP or into this module in any
- * packet. The socket lives in the first network namespace, which outlives
- * every QP; where packets go is decided by their route.
  */
 
 #include <linux/if_vlan.h>
@@ -26,14 +20,9 @@
 #include "gso.h"
 #include "ip.h"
 #include "net.h"
-#include "qp.h"
+#include "schedule.h"
+#include "sock.h"
 #include "tx.h"
-
-/*
- * Bytes (with overhead) a QP may have queued below; half wakes it again. Who
- * takes them from a virtual card may not run for milliseconds.
- */
-#define ARX_TX_SNDBUF		(1024 * 1024)
 
 /* Payload up to this size is cheaper to copy than to refer to. */
 #define ARX_TX_LINEAR		256
@@ -59,36 +48,6 @@ struct arx_tx {
 	bool hold;
 	struct page *page;
 };
-
-/* A packet less below: does a stage wait for that, or for this being enough? */
-static bool arx_tx_wakes(struct arx_qp *qp)
-{
-	bool wakes = false;
-
-	if (READ_ONCE(qp->tx_behind))
-		wakes = xchg(&qp->tx_behind, false);
-	if (READ_ONCE(qp->tx_blocked) &&
-	    sk_wmem_alloc_get(qp->tx_sk) <= ARX_TX_SNDBUF / 2)
-		wakes |= xchg(&qp->tx_blocked, false);
-	/* A packet that is dropped ends, too, but leaves the fill as it was. */
-	if (sk_wmem_alloc_get(qp->tx_sk) < READ_ONCE(qp->tx_level))
-		wakes |= xchg(&qp->tx_level, 0);
-	return wakes;
-}
-
-/* Called at the end of each packet of the socket, in any context. */
-static void arx_tx_write_space(struct sock *sk)
-{
-	struct arx_qp *qp;
-
-	/* the socket's fill, then tx_behind and tx_blocked */
-	smp_mb__after_atomic();
-	arx_section_enter();
-	qp = rcu_dereference_sk_user_data(sk);
-	if (qp && arx_tx_wakes(qp))
-		arx_qp_schedule(qp);
-	arx_section_leave();
-}
 
 /*
  * On the CPU that has sent, for the one that asks to send next. If more was sent
@@ -132,7 +91,7 @@ static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_batch *batch, u32 psn,
 	batch->dropped = true;
 	batch->lost = psn;
 	arx_count_add(arx_qp_dev(qp), TX_DROPPED, n);
-	WRITE_ONCE(qp->tx_level, arx_tx_waits(qp));
+	arx_sock_tell_less(qp);
 	hrtimer_start(&qp->tx_retry, ns_to_ktime(ARX_TX_RETRY_NS),
 		      HRTIMER_MODE_REL_SOFT);
 }
@@ -146,9 +105,6 @@ static bool arx_tx_is_short(int err)
 	return err == NET_XMIT_DROP || err == -ENOBUFS || err == -ENOMEM;
 }
 
-/* What a socket's wake-up is when it is made: static in the kernel. */
-static void (*arx_tx_write_space_default)(struct sock *sk);
-
 /**
  * arx_tx_init - make what a QP needs to send
  * @qp: being created
@@ -158,23 +114,10 @@ static void (*arx_tx_write_space_default)(struct sock *sk);
  */
 int arx_tx_init(struct arx_qp *qp)
 {
-	struct socket *sock;
-	int err;
+	int err = arx_sock_init(qp);
 
-	/* One that may send both protocols, unless there is only one. */
-	err = sock_create_kern(&init_net, AF_INET6, SOCK_DGRAM, IPPROTO_UDP,
-			       &sock);
-	if (err)
-		err = sock_create_kern(&init_net, AF_INET, SOCK_DGRAM,
-				       IPPROTO_UDP, &sock);
 	if (err)
 		return err;
-
-	sk_set_txhash(sock->sk);
-	WRITE_ONCE(arx_tx_write_space_default, sock->sk->sk_write_space);
-	sock->sk->sk_write_space = arx_tx_write_space;
-	rcu_assign_sk_user_data(sock->sk, qp);
-	qp->tx_sk = sock->sk;
 	qp->req.batch.cpu = -1;
 	qp->resp.batch.cpu = -1;
 	INIT_WORK(&qp->tx_round, arx_tx_round);
@@ -184,26 +127,8 @@ int arx_tx_init(struct arx_qp *qp)
 }
 
 /**
- * arx_tx_forget - packets on their way wake a QP no more
- * @qp: about to be destroyed, after arx_section_wait()
- *
- * From then on none of them leads to @qp, and a grace period later none leads
- * into this module, but for a task that was preempted on its way there, for
- * which arx_exit() waits.
- *
- * Context: any.
- */
-void arx_tx_forget(struct arx_qp *qp)
-{
-	struct sock *sk = qp->tx_sk;
-
-	WRITE_ONCE(sk->sk_write_space, READ_ONCE(arx_tx_write_space_default));
-	rcu_assign_sk_user_data(sk, NULL);
-}
-
-/**
  * arx_tx_cleanup - undo arx_tx_init()
- * @qp: arx_tx_forget() was called, and all sections have been left since then
+ * @qp: arx_sock_forget() was called, and all sections have been left since then
  *	and since @qp could last send; its works are disabled
  *
  * Context: may sleep.
@@ -212,27 +137,7 @@ void arx_tx_cleanup(struct arx_qp *qp)
 {
 	disable_work_sync(&qp->tx_round);
 	hrtimer_cancel(&qp->tx_retry);
-	/* Packets keep what they need of it. */
-	sock_release(qp->tx_sk->sk_socket);
-	qp->tx_sk = NULL;
-}
-
-/**
- * arx_tx_waits - how much of a QP's packets is still on this host?
- * @qp: any QP
- *
- * A packet whose end arx_tx_write_space() is just being told of still counts as
- * a byte. It does not here: who waits for it might be told of nothing more.
- *
- * Context: any.
- * Return: bytes of memory, in a queue, a netdev's ring or waiting for a
- * neighbour's address.
- */
-u32 arx_tx_waits(const struct arx_qp *qp)
-{
-	u32 fill = sk_wmem_alloc_get(qp->tx_sk);
-
-	return fill < SKB_TRUESIZE(0) ? 0 : fill;
+	arx_sock_cleanup(qp);
 }
 
 /*
@@ -314,21 +219,6 @@ static bool arx_tx_keeps_order(struct net_device *netdev)
 }
 
 /*
- * Does another CPU still have packets that this stage must not overtake? Then
- * arx_tx_write_space() schedules the QP with the next that has ended, and most
- * often there, where it can go on at once.
- */
-static bool arx_tx_is_behind(struct arx_qp *qp)
-{
-	if (!arx_tx_waits(qp))
-		return false;
-	WRITE_ONCE(qp->tx_behind, true);
-	smp_mb();	/* tx_behind, then the socket's fill once more */
-	/* If not, it stays set: one wake-up too many, but none too few. */
-	return arx_tx_waits(qp);
-}
-
-/*
  * Packets have ended for their socket when they enter the stack of a host on
  * this one, before they are delivered. For RC that will do: what overtakes them
  * there is rare, and asked for again. Others go round by the CPU that has sent
@@ -354,62 +244,25 @@ static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_batch *batch,
 {
 	if (batch->cpu >= 0 && arx_tx_must_follow(qp, batch, run) &&
 	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev) &&
-	    (arx_tx_is_behind(qp) || arx_tx_goes_round(qp, batch))) {
+	    (arx_sock_must_drain(qp) || arx_tx_goes_round(qp, batch))) {
 		arx_count(arx_qp_dev(qp), TX_BEHIND);
 		return false;
 	}
-	if (!arx_tx_waits(qp))
+	if (!arx_sock_waits(qp))
 		batch->data = false;
 	batch->cpu = smp_processor_id();
 	return true;
 }
 
-/* Is there room for a run? If not, arx_tx_write_space() schedules the QP. */
+/* Is there room for a run? If not, sock.c schedules the QP. */
 static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_batch *batch,
 			    const struct arx_run *run)
 {
-	struct sock *sk = qp->tx_sk;
-
 	if (unlikely(batch->cpu != smp_processor_id()) &&
 	    !arx_tx_may_move(qp, batch, run))
 		return false;
 	batch->next = -1;
-	if (likely(sk_wmem_alloc_get(sk) < ARX_TX_SNDBUF))
-		return true;
-
-	WRITE_ONCE(qp->tx_blocked, true);
-	smp_mb();	/* tx_blocked, then the socket's fill once more */
-	if (sk_wmem_alloc_get(sk) > ARX_TX_SNDBUF / 2) {
-		arx_count(arx_qp_dev(qp), TX_BLOCKED);
-		return false;
-	}
-	/* The QP's other stage may wait on the same flag: wake it for that. */
-	if (xchg(&qp->tx_blocked, false))
-		arx_qp_schedule(qp);
-	return true;
-}
-
-/**
- * arx_tx_icrc_computed - joined packets got their ICRCs on the way down
- * @skb: of them all; its socket leads to the device that sent it, which counted
- *	ICRCs as avoided. Without one it was received by now: that is another's
- * @n: number of packets
- *
- * Context: bottom halves off.
- */
-void arx_tx_icrc_computed(const struct sk_buff *skb, u32 n)
-{
-	struct arx_qp *qp;
-
-	if (!skb->sk || READ_ONCE(skb->sk->sk_write_space) != arx_tx_write_space)
-		return;
-	arx_section_enter();
-	qp = rcu_dereference_sk_user_data(skb->sk);
-	if (qp) {
-		arx_count_add(arx_qp_dev(qp), ICRC_COMPUTED, n);
-		arx_count_add(arx_qp_dev(qp), ICRC_AVOIDED, -(u64)n);
-	}
-	arx_section_leave();
+	return arx_sock_has_room(qp);
 }
 
 static int arx_tx_copy(struct arx_tx *tx, void *to, u32 len)

@@ -16,7 +16,8 @@
 #include <linux/sysfs.h>
 
 #include "compat.h"
-#include "qp.h"
+#include "cq.h"
+#include "schedule.h"
 #include "watch.h"
 
 /*
@@ -78,19 +79,21 @@ static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
 	return true;
 }
 
-/*
+/**
+ * arx_watch_look - a QP's watch.timer has fired
+ * @qp: any QP
+ *
  * The first look is due where the watch began: what was kicked for there before
  * has gone its way by now, and is not overtaken.
+ *
+ * Context: softirq.
+ * Return: true if the requester should run here.
  */
-static enum hrtimer_restart arx_watch_look(struct hrtimer *timer)
+bool arx_watch_look(struct arx_qp *qp)
 {
-	struct arx_qp *qp = container_of(timer, struct arx_qp, watch.timer);
-
 	arx_count(arx_qp_dev(qp), LOOKS);
 	set_bit(ARX_REQ_LOOK, &qp->req.pending);
-	if (!arx_watch_hand_over(qp, READ_ONCE(qp->watch.cpu)))
-		arx_requester_run(qp);
-	return HRTIMER_NORESTART;
+	return !arx_watch_hand_over(qp, READ_ONCE(qp->watch.cpu));
 }
 
 /**
@@ -101,8 +104,6 @@ void arx_watch_init(struct arx_qp *qp)
 {
 	qp->watch.cpu = -1;
 	qp->watch.again = ARX_WATCH_DEPTH;
-	hrtimer_setup(&qp->watch.timer, arx_watch_look, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
 }
 
 /* Of the last WQE: its copy, or 0 if copies have moved since it was done. */

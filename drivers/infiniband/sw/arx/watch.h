@@ -12,6 +12,7 @@ extern const struct attribute_group arx_watch_group;
 
 void arx_watch_init_dev(struct arx_dev *dev);
 void arx_watch_init(struct arx_qp *qp);
+bool arx_watch_look(struct arx_qp *qp);
 bool arx_watch_update(struct arx_qp *qp);
 void arx_watch_stop(struct arx_qp *qp);
 void arx_watch_forget(struct arx_qp *qp);

@@ -20,8 +20,7 @@
 #include <linux/wait.h>
 
 #include "compat.h"
-#include "qp.h"
-#include "uctx.h"
+#include "requester.h"
 #include "worker.h"
 
 static struct workqueue_struct *arx_worker_wq;
@@ -247,11 +246,11 @@ void arx_worker_end(struct arx_worker *worker)
 /**
  * arx_worker_add - make a QP know its worker
  * @qp: being made
- * @ib: context of its application, or NULL for a kernel consumer
+ * @worker: of its application, or NULL for a kernel consumer
  */
-void arx_worker_add(struct arx_qp *qp, struct ib_ucontext *ib)
+void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker)
 {
-	qp->worker = ib && arx_has_tasks() ? to_arx_ucontext(ib)->worker : NULL;
+	qp->worker = arx_has_tasks() ? worker : NULL;
 	INIT_WORK(&qp->late, arx_worker_late);
 	INIT_LIST_HEAD(&qp->late_link);
 }

@@ -9,7 +9,6 @@
 #include <linux/workqueue.h>
 
 struct arx_qp;
-struct ib_ucontext;
 struct vhost_task;
 
 /**
@@ -41,7 +40,7 @@ void arx_worker_settle(void);
 struct arx_worker *arx_worker_make(void);
 int arx_worker_start(struct arx_worker *worker);
 void arx_worker_end(struct arx_worker *worker);
-void arx_worker_add(struct arx_qp *qp, struct ib_ucontext *ib);
+void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker);
 void arx_worker_queue(struct arx_qp *qp);
 bool arx_worker_is_gone(const struct arx_qp *qp);
 void arx_worker_forget(struct arx_qp *qp);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * What a responder owes its requester beside data: an ACK or a NAK, one at most.
+ * While it waits, the next one takes its place.
+ */
+
+#include "ack.h"
+
+/*
+ * Packets that an ACK may wait for. A requester's window may not be larger: that
+ * of rdma_rxe is as large.
+ */
+#define ARX_ACK_WITHIN	128
+
+/* After so many in a row that were about one message, ACKs wait no more, ... */
+#define ARX_ACK_VAIN	8
+
+/* ... but for one of so many, to see whether that has changed. */
+#define ARX_ACK_AGAIN	64
+
+/**
+ * arx_ack_nak - refuse a request
+ * @qp: RC QP
+ * @syndrome: of the AETH; the PSN is the expected one
+ * @event: as of arx_qp_error(): this ends the QP's service, and the QP fails once
+ *	the NAK, behind all responses still due, has been sent.
+ *	IB_EVENT_COMM_EST: only a NAK.
+ *
+ * Context: responder's lock held.
+ */
+void arx_ack_nak(struct arx_qp *qp, u8 syndrome, int event)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	arx_count(arx_qp_dev(qp), SENT_NAK);
+	resp->ack_due = true;
+	resp->ack_syndrome = syndrome;
+	resp->ack_psn = resp->epsn;
+	resp->ack_event = event;
+	if (event != IB_EVENT_COMM_EST)
+		resp->dead = true;
+}
+
+/**
+ * arx_ack_owes_nak - true if a NAK waits behind responses, or for the socket
+ * @resp: responder
+ */
+bool arx_ack_owes_nak(const struct arx_resp *resp)
+{
+	return resp->ack_due && resp->ack_syndrome != ARX_ACK_UNLIMITED;
+}
+
+/**
+ * arx_ack_due - acknowledge all requests so far
+ * @qp: RC QP
+ *
+ * Context: responder's lock held.
+ */
+void arx_ack_due(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	if (resp->dead)
+		return;
+	/* A NAK that could not be sent yet says more. */
+	if (arx_ack_owes_nak(resp))
+		return;
+	resp->ack_due = true;
+	resp->ack_syndrome = ARX_ACK_UNLIMITED;
+	resp->ack_psn = arx_psn_add(resp->epsn, -1);
+	resp->ack_event = IB_EVENT_COMM_EST;
+}
+
+/**
+ * arx_ack_sent - an ACK or NAK has been sent
+ * @qp: RC QP
+ *
+ * Context: responder's lock held.
+ */
+void arx_ack_sent(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	resp->ack_due = false;
+	resp->unacked = 0;
+	if (arx_psn_diff(resp->msn, resp->told) > 1)
+		resp->vain = 0;
+	else if (resp->vain < ARX_ACK_VAIN)
+		resp->vain++;
+	resp->told = resp->msn;
+}
+
+/**
+ * arx_ack_owes_ack - true if an ACK is due, and nothing but that
+ * @resp: responder
+ */
+bool arx_ack_owes_ack(const struct arx_resp *resp)
+{
+	return resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
+	       resp->reply_head == resp->reply_tail;
+}
+
+/**
+ * arx_ack_may_wait - true if other messages may be acknowledged by the same ACK
+ * @resp: responder
+ *
+ * To make an ACK and have it take its way through both hosts costs as much as
+ * several packets with payload. While a NIC delivers packets together, that of a
+ * message waits until what has arrived by now has been taken: other messages may
+ * be among it, which the same ACK acknowledges (9.7.5.1.2).
+ */
+bool arx_ack_may_wait(const struct arx_resp *resp)
+{
+	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
+	       (resp->vain < ARX_ACK_VAIN || !(resp->msn % ARX_ACK_AGAIN)) &&
+	       arx_ack_owes_ack(resp);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The completer: from acknowledgments and read data to completions. */
+#ifndef ARX_COMPLETER_H
+#define ARX_COMPLETER_H
+
+#include "qp.h"
+
+bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run);
+void arx_completer_retire(struct arx_qp *qp);
+void arx_completer_arm(struct arx_qp *qp);
+bool arx_completer_expired(struct arx_qp *qp);
+void arx_completer_rnr_over(struct arx_qp *qp);
+void arx_completer_stop(struct arx_qp *qp);
+
+#endif /* ARX_COMPLETER_H */

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The memory of rings.
+ *
+ * A ring is memory, not a device's register, so a mapping of it holds the pages
+ * themselves and nothing of the driver: no structure, no code, no reference to
+ * the module. When the ring goes, be it that the application destroys its
+ * object or that the device is removed under it, the kernel gives up its
+ * references, and its own mapping if it made one; what the process still maps
+ * becomes plain memory that belongs to the process alone and is freed when it
+ * unmaps it. Nothing needs to be found, zapped or waited for, and the process
+ * cannot fault.
+ *
+ * What the process then sees is the ring as it was left, except that the flags
+ * say so: it rings the doorbell, which tells it that the device is gone, and
+ * does not poll for ever.
+ */
+
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "account.h"
+#include "arx.h"
+#include "ring.h"
+
+/**
+ * struct arx_ring_mem - zeroed memory that a process may map
+ * @entry: where its process maps it; unused for a kernel consumer
+ * @addr: contiguous pages if it is small and there are some, else vmalloc()
+ *	memory
+ * @size: bytes, whole pages
+ * @charge: where it is counted
+ */
+struct arx_ring_mem {
+	struct rdma_user_mmap_entry entry;
+	void *addr;
+	size_t size;
+	struct arx_charge charge;
+};
+
+static struct arx_ring_mem *to_arx_ring_mem(struct rdma_user_mmap_entry *entry)
+{
+	return container_of(entry, struct arx_ring_mem, entry);
+}
+
+/*
+ * Contiguous pages need no area of vmalloc()'s to be found, mapped and flushed
+ * from TLBs, so most QPs' rings are such. As with kvmalloc(), whose memory cannot
+ * be mapped by processes, they are not worth trying hard for.
+ */
+#define ARX_RING_CONTIGUOUS	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+
+static void *arx_ring_pages_alloc(size_t size)
+{
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+	void *addr = NULL;
+
+	if (size <= ARX_RING_CONTIGUOUS)
+		addr = alloc_pages_exact(size, gfp | __GFP_NORETRY);
+	return addr ?: __vmalloc(size, gfp);
+}
+
+static void arx_ring_pages_free(void *addr, size_t size)
+{
+	if (is_vmalloc_addr(addr))
+		vfree(addr);
+	else
+		free_pages_exact(addr, size);
+}
+
+static void arx_ring_mem_free(struct arx_ring_mem *mem)
+{
+	arx_ring_pages_free(mem->addr, mem->size);
+	arx_uncharge_pages(&mem->charge);
+	kfree(mem);
+}
+
+static struct arx_ring_mem *arx_ring_mem_alloc(size_t size,
+					       struct ib_ucontext *uctx)
+{
+	struct arx_ring_mem *mem = kzalloc(sizeof(*mem), GFP_KERNEL_ACCOUNT);
+
+	if (!mem)
+		return NULL;
+
+	mem->size = PAGE_ALIGN(size);
+	/* Counted first: beyond the limit nobody is to reclaim memory. */
+	if (uctx && arx_charge_pages(&mem->charge, to_arx_ucontext(uctx)->user,
+				     mem->size >> PAGE_SHIFT))
+		goto free;
+	mem->addr = arx_ring_pages_alloc(mem->size);
+	if (!mem->addr)
+		goto uncharge;
+	return mem;
+
+uncharge:
+	arx_uncharge_pages(&mem->charge);
+free:
+	kfree(mem);
+	return NULL;
+}
+
+/* Let the process of @uctx map @mem, and tell it where. */
+static int arx_ring_publish(const struct arx_ring *ring,
+			    struct ib_ucontext *uctx,
+			    struct arx_ring_info *info)
+{
+	struct arx_ring_mem *mem = ring->mem;
+	int err;
+
+	err = rdma_user_mmap_entry_insert(uctx, &mem->entry, mem->size);
+	if (err)
+		return err;
+
+	info->offset = rdma_user_mmap_get_offset(&mem->entry);
+	info->size = mem->size;
+	info->entries = arx_ring_entries(ring);
+	info->stride = ring->stride;
+	return 0;
+}
+
+/**
+ * arx_ring_create - make an empty ring
+ * @ring: to fill
+ * @entries: at least so many, not 0; a power of two is made of it
+ * @stride: bytes from entry to entry
+ * @uctx: whose process may map it, or NULL for a kernel consumer
+ * @info: receives what the process must know, with @uctx
+ *
+ * Context: may sleep.
+ * Return: 0, -EINVAL for a size that does not exist, or -ENOMEM, also beyond
+ * what the user may have.
+ */
+int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
+		    struct ib_ucontext *uctx, struct arx_ring_info *info)
+{
+	size_t size;
+	int err;
+
+	if (!entries || entries > BIT(31))
+		return -EINVAL;
+	entries = roundup_pow_of_two(entries);
+	size = size_add(ARX_RING_ENTRIES_OFFSET, size_mul(entries, stride));
+	if (size > INT_MAX)
+		return -EINVAL;
+
+	ring->mem = arx_ring_mem_alloc(size, uctx);
+	if (!ring->mem)
+		return -ENOMEM;
+
+	BUILD_BUG_ON(sizeof(struct arx_ring_hdr) > ARX_RING_ENTRIES_OFFSET);
+	ring->hdr = ring->mem->addr;
+	ring->entries = ring->mem->addr + ARX_RING_ENTRIES_OFFSET;
+	ring->mask = entries - 1;
+	ring->stride = stride;
+	if (!uctx)
+		return 0;
+
+	err = arx_ring_publish(ring, uctx, info);
+	if (err) {
+		arx_ring_mem_free(ring->mem);
+		ring->mem = NULL;
+	}
+	return err;
+}
+
+/**
+ * arx_ring_destroy - the kernel is done with a ring
+ * @ring: from arx_ring_create(), or all zero
+ *
+ * The caller has made sure that nothing in the kernel looks at it any more.
+ * Mappings stay, see the head of this file.
+ *
+ * Context: may sleep.
+ */
+void arx_ring_destroy(struct arx_ring *ring)
+{
+	struct arx_ring_mem *mem = ring->mem;
+
+	if (!mem)
+		return;
+
+	WRITE_ONCE(ring->hdr->flags, ARX_RING_GONE);
+	ring->mem = NULL;
+	ring->hdr = NULL;
+	if (mem->entry.ucontext)
+		rdma_user_mmap_entry_remove(&mem->entry);
+	else
+		arx_ring_mem_free(mem);
+}
+
+/**
+ * arx_mmap_free - verb: nobody can map the entry any more
+ * @entry: of a ring
+ */
+void arx_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	arx_ring_mem_free(to_arx_ring_mem(entry));
+}
+
+static struct page *arx_ring_page(const struct arx_ring_mem *mem, size_t at)
+{
+	void *p = mem->addr + at;
+
+	return is_vmalloc_addr(p) ? vmalloc_to_page(p) : virt_to_page(p);
+}
+
+static int arx_mmap_pages(struct vm_area_struct *vma,
+			  const struct arx_ring_mem *mem)
+{
+	size_t done;
+	int err;
+
+	for (done = 0; done < mem->size; done += PAGE_SIZE) {
+		err = vm_insert_page(vma, vma->vm_start + done,
+				     arx_ring_page(mem, done));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * arx_mmap - verb: map a ring, whole and shared
+ * @ib: context of the ring
+ * @vma: with the offset and the size that struct arx_ring_info named
+ *
+ * All pages are mapped at once, for there will be no driver to map them when
+ * they are touched later. A child does not inherit the mapping: two writers of
+ * one index would be of no use to it.
+ *
+ * Return: 0, -EINVAL for anything but a ring of this context, -ENOMEM.
+ */
+int arx_mmap(struct ib_ucontext *ib, struct vm_area_struct *vma)
+{
+	struct rdma_user_mmap_entry *entry;
+	int err;
+
+	/* Checks VM_SHARED, the offset and the size. */
+	entry = rdma_user_mmap_entry_get(ib, vma);
+	if (!entry)
+		return -EINVAL;
+
+	vm_flags_set(vma, VM_MIXEDMAP | VM_DONTCOPY | VM_DONTEXPAND);
+	err = arx_mmap_pages(vma, to_arx_ring_mem(entry));
+	rdma_user_mmap_entry_put(entry);
+	return err;
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The router of both stages that send: to the wire, or to which QP on this host
+ * and network namespace? Requests go to the responder of that QP, responses to
+ * its completer. The stage that sends hands them over itself: so the order of
+ * calls is requester, responder, completer, whichever QPs these belong to.
+ */
+
+#include <net/ipv6.h>
+
+#include "net.h"
+#include "schedule.h"
+#include "send.h"
+#include "state.h"
+#include "tx.h"
+
+static bool arx_send_is_connected(const struct arx_qp *qp,
+				  const struct arx_av *av,
+				  const struct arx_qp *peer)
+{
+	const struct arx_av *back = rcu_dereference(peer->av);
+
+	return back && READ_ONCE(peer->attr.dest_qp_num) == qp->id.nr &&
+	       ipv6_addr_equal(&back->daddr, &av->saddr) &&
+	       ipv6_addr_equal(&back->saddr, &av->daddr);
+}
+
+/* A link-local address of another device may be somebody else's on this link. */
+static bool arx_send_is_addressed(const struct arx_dev *dev,
+				  const struct arx_av *av,
+				  struct arx_dev *peer_dev)
+{
+	if (peer_dev != dev &&
+	    ipv6_addr_type(&av->daddr) & IPV6_ADDR_LINKLOCAL)
+		return false;
+	return arx_net_dev_has(peer_dev, &av->daddr);
+}
+
+/* The QP that a packet to @qpn would reach, if it needs no wire. */
+static struct arx_qp *arx_send_find(const struct arx_qp *qp,
+					const struct arx_av *av, u32 qpn)
+{
+	struct arx_dev *dev = arx_qp_dev(qp);
+	struct arx_dev *peer_dev;
+	struct arx_qp *peer;
+
+	peer = arx_qp_find(qpn);
+	if (!peer || peer->service != qp->service)
+		return NULL;
+
+	peer_dev = arx_qp_dev(peer);
+	if (!READ_ONCE(dev->port_active) || !READ_ONCE(peer_dev->port_active) ||
+	    !net_eq(dev_net(dev->netdev), dev_net(peer_dev->netdev)))
+		return NULL;
+
+	if (qp->service == ARX_SERVICE_UD)
+		return arx_send_is_addressed(dev, av, peer_dev) ? peer : NULL;
+	return arx_send_is_connected(qp, av, peer) ? peer : NULL;
+}
+
+/* A QP that is connected has one address vector for one peer, or none here. */
+static bool arx_send_knows_peer(const struct arx_qp *qp,
+				const struct arx_av *av, u32 qpn,
+				const struct arx_tx_batch *batch)
+{
+	return batch->av == av &&
+	       (qp->service != ARX_SERVICE_UD ||
+		(batch->peer && batch->peer->id.nr == qpn));
+}
+
+/* The same for each run of a batch, so looked for once. */
+static struct arx_qp *arx_send_peer(const struct arx_qp *qp,
+				    const struct arx_av *av, u32 qpn,
+				    const struct arx_tx_batch *batch)
+{
+	return arx_send_knows_peer(qp, av, qpn, batch) ?
+	       batch->peer : arx_send_find(qp, av, qpn);
+}
+
+/**
+ * arx_send_run - put a run on the wire, or name the QP on this host it is for
+ * @qp: the sender
+ * @av: where to
+ * @run: what; its payload iterator is used up by the wire
+ * @batch: of the stage that sends, which ends it by arx_tx_flush()
+ * @peer: receives the QP on this host that is to have @run: the caller hands it
+ *	over, to the responder or to the completer. NULL: it was for the wire
+ *
+ * Context: bottom halves off; the lock of the stage that sends is held.
+ * Return: 0 for a QP on this host; else 0; -EAGAIN, nothing was sent and the QP
+ * will be scheduled when there is room; -EFAULT, the payload cannot be read;
+ * another error: lost on the way, as any packet may be.
+ */
+int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
+		 struct arx_tx_batch *batch, struct arx_qp **peer)
+{
+	*peer = arx_send_peer(qp, av, run->h.qpn, batch);
+	if (!*peer) {
+		/* Made for a peer that has gone since: lost with it. */
+		if (run->len > ARX_TX_RUN_MAX)
+			return -EHOSTUNREACH;
+		return arx_tx_run(qp, av, run, batch);
+	}
+
+	/* Datagrams for another host: these need what @batch says. */
+	if (unlikely(batch->n))
+		arx_tx_flush(qp, batch);
+	batch->av = av;
+	batch->peer = *peer;
+	arx_count(arx_qp_dev(qp), LOOPBACK_RUNS);
+	arx_count_add(arx_qp_dev(qp), LOOPBACK_BYTES, run->len);
+	return 0;
+}
+
+/**
+ * arx_send_other - the QP that a connected QP is connected to
+ * @qp: any QP
+ *
+ * Context: RCU read side.
+ * Return: that QP, or NULL if it is not on this host.
+ */
+struct arx_qp *arx_send_other(const struct arx_qp *qp)
+{
+	const struct arx_av *av = rcu_dereference(qp->av);
+
+	return av && qp->service != ARX_SERVICE_UD ?
+	       arx_send_find(qp, av, qp->attr.dest_qp_num) : NULL;
+}
+
+/**
+ * arx_send_reader - who has a QP's READ responses copied
+ * @qp: whose responder it is
+ *
+ * On one host it is the peer's requester, which reads, as long as it can send.
+ *
+ * Context: RCU read side.
+ * Return: the peer, or NULL: @qp sends them by itself.
+ */
+struct arx_qp *arx_send_reader(const struct arx_qp *qp)
+{
+	struct arx_qp *peer = arx_send_other(qp);
+
+	return peer && arx_qp_may(peer, ARX_QP_SEND | ARX_QP_FLUSH) ? peer : NULL;
+}
+
+/**
+ * arx_send_later - have a responder go on with what is more than its share
+ * @qp: whose responder it is
+ *
+ * What goes to the wire is sent by a softirq, which the socket holds back. On
+ * this host the requester that reads runs this responder again. If it cannot
+ * send any more, @qp goes on by itself, to send the NAK that may be behind.
+ *
+ * Context: bottom halves off; responder's lock of @qp may be held.
+ */
+void arx_send_later(struct arx_qp *qp)
+{
+	struct arx_qp *peer;
+
+	arx_section_enter();
+	peer = arx_send_reader(qp);
+	if (peer) {
+		set_bit(ARX_REQ_PULL, &peer->req.pending);
+		arx_qp_go_on(peer);
+	} else {
+		arx_qp_schedule(qp);
+	}
+	arx_section_leave();
+}
+
+/**
+ * arx_send_give_back - a peer's responder must go on by itself
+ * @qp: a QP that is to be reset or destroyed
+ *
+ * Context: bottom halves off, or process context.
+ */
+void arx_send_give_back(struct arx_qp *qp)
+{
+	struct arx_qp *peer;
+
+	if (!test_and_clear_bit(ARX_REQ_PULL, &qp->req.pending))
+		return;
+	arx_section_enter();
+	peer = arx_qp_find(qp->attr.dest_qp_num);
+	if (peer)
+		arx_qp_schedule(peer);
+	arx_section_leave();
+}
+
+/**
+ * arx_send_max - the most payload one run to a peer should carry
+ * @qp: the sender
+ * @av: where to
+ * @qpn: peer's QPN
+ * @batch: that it may join
+ *
+ * Context: RCU read side.
+ * Return: bytes; whole packets of the path MTU.
+ */
+u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
+		 const struct arx_tx_batch *batch)
+{
+	if (arx_send_peer(qp, av, qpn, batch))
+		return round_down(ARX_LOOPBACK_RUN_MAX, qp->mtu);
+	return arx_tx_max(batch, qp->mtu);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The socket of a QP: how much of the QP's packets is queued on this host. */
+#ifndef ARX_SOCK_H
+#define ARX_SOCK_H
+
+#include "qp.h"
+
+int arx_sock_init(struct arx_qp *qp);
+void arx_sock_forget(struct arx_qp *qp);
+void arx_sock_cleanup(struct arx_qp *qp);
+u32 arx_sock_waits(const struct arx_qp *qp);
+bool arx_sock_must_drain(struct arx_qp *qp);
+bool arx_sock_has_room(struct arx_qp *qp);
+void arx_sock_tell_less(struct arx_qp *qp);
+void arx_sock_icrc_computed(const struct sk_buff *skb, u32 n);
+
+#endif /* ARX_SOCK_H */

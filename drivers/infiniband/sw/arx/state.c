@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The state of a QP. A stage that finds an error has the QP leave its state
+ * here; each stage sees the new state when it looks next, and the QP is
+ * scheduled so that what is posted is flushed.
+ */
+
+#include "schedule.h"
+#include "state.h"
+
+/* All QPs but QP1 of all devices, by QPN. */
+struct arx_ids arx_qps;
+
+/* What each state allows: 10.3.1 */
+const u8 arx_qp_states[] = {
+	[IB_QPS_RESET]	= 0,
+	[IB_QPS_INIT]	= 0,
+	[IB_QPS_RTR]	= ARX_QP_RECEIVE,
+	[IB_QPS_RTS]	= ARX_QP_RECEIVE | ARX_QP_SEND | ARX_QP_ACKED,
+	[IB_QPS_SQD]	= ARX_QP_RECEIVE | ARX_QP_SEND | ARX_QP_ACKED,
+	[IB_QPS_SQE]	= ARX_QP_RECEIVE | ARX_QP_FLUSH,
+	[IB_QPS_ERR]	= ARX_QP_FLUSH | ARX_QP_FLUSH_RECV,
+};
+
+/**
+ * arx_qp_event - tell the consumer of an affiliated asynchronous event
+ * @qp: any QP
+ * @event: which
+ *
+ * Context: any; locks may be held.
+ */
+void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
+{
+	struct ib_event ev = {
+		.device = qp->ib.device,
+		.element.qp = &qp->ib,
+		.event = event,
+	};
+
+	if (qp->ib.event_handler)
+		qp->ib.event_handler(&ev, qp->ib.qp_context);
+}
+
+/* Leave a working state for @to; true if it was this call that did. */
+static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
+{
+	bool left;
+
+	spin_lock(&qp->state_lock);
+	left = qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR &&
+	       qp->state != to;
+	if (left)
+		WRITE_ONCE(qp->state, to);
+	spin_unlock(&qp->state_lock);
+	return left;
+}
+
+/**
+ * arx_qp_error - enter the error state: everything posted is flushed
+ * @qp: any QP
+ * @event: enum ib_event_type to tell of, or ARX_NO_EVENT when a completion does
+ *
+ * Context: bottom halves off; locks may be held.
+ */
+void arx_qp_error(struct arx_qp *qp, int event)
+{
+	if (!arx_qp_leave(qp, IB_QPS_ERR))
+		return;
+	if (event != ARX_NO_EVENT)
+		arx_qp_event(qp, event);
+	arx_qp_schedule(qp);
+}
+
+/**
+ * arx_qp_send_error - a send failed, as its completion says
+ * @qp: any QP; RC enters the error state, UC and UD the send queue error state
+ *
+ * Context: bottom halves off; locks may be held.
+ */
+void arx_qp_send_error(struct arx_qp *qp)
+{
+	bool rc = qp->service == ARX_SERVICE_RC;
+
+	arx_count(arx_qp_dev(qp), SEND_ERR);
+	if (arx_qp_leave(qp, rc ? IB_QPS_ERR : IB_QPS_SQE))
+		arx_qp_schedule(qp);
+}
+
+/**
+ * arx_qp_set_state - enter a state
+ * @qp: any QP
+ * @state: which
+ *
+ * Context: bottom halves off.
+ */
+void arx_qp_set_state(struct arx_qp *qp, enum ib_qp_state state)
+{
+	spin_lock(&qp->state_lock);
+	WRITE_ONCE(qp->state, state);
+	spin_unlock(&qp->state_lock);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Kernel copies of send WQEs, and the memory for them. */
+#ifndef ARX_SWQES_H
+#define ARX_SWQES_H
+
+#include "qp.h"
+
+/*
+ * Bytes of these copies that are allocated where the requester works, in atomic
+ * context: what a slab has or the page allocator gives readily. More is left to
+ * a work, which can wait for memory and use pages that are not contiguous.
+ */
+#define ARX_SWQES_ATOMIC	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+
+int arx_swqes_init(struct arx_qp *qp, u32 entries);
+bool arx_swqes_add(struct arx_qp *qp);
+bool arx_swqes_grow(struct arx_qp *qp);
+
+#endif /* ARX_SWQES_H */

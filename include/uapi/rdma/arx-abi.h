@@ -1,37 +1,39 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR Linux-OpenIB) */
 /*
- * The contract between arx.ko and libarx.
+ * The contract between arx.ko and libarx. Documentation/abi.rst explains it and
+ * has the table of memory barriers.
  *
  * Every queue is a ring in kernel memory that the application maps: a header
- * (struct arx_ring_hdr) and, ARX_RING_ENTRIES_OFFSET bytes in, a power of two
- * of entries of a fixed stride. Indices run freely over 32 bits and are masked
- * on use; prod == cons is empty. Each index has one writer:
+ * (struct arx_ring_hdr) and, ARX_RING_ENTRIES_OFFSET bytes in, entries of a
+ * fixed stride, whose number is a power of two. Indices run freely over 32 bits
+ * and are masked on use; prod == cons means empty. Each index has one writer:
  *
- *	ring	prod		cons
- *	SQ	application	kernel, at a reset alone: completions retire slots
- *	RQ/SRQ	application	kernel
- *	CQ	kernel		application
+ * 	ring	prod		cons
+ * 	SQ	application	kernel, at a reset only: completions retire
+ * slots
+ * 	RQ/SRQ	application	kernel
+ * 	CQ	kernel		application
  *
  * A producer writes the entry, then prod with release order; a consumer reads
- * prod with acquire order, then the entry. The kernel believes nothing it
- * reads here: it copies an entry once and checks the copy.
+ * prod with acquire order, then the entry. The kernel does not trust the ring:
+ * it copies an entry once and checks the copy.
  *
- * When a QP is reset, the kernel stops looking at its SQ and RQ and publishes
- * in cons of each where it will go on; once the command has returned, the
- * application sets prod to the same. CQEs that were not polled stay: the
- * application drops them, as it does when the QP is destroyed.
+ * When a QP is reset, the kernel stops reading its SQ and RQ and publishes in
+ * cons of each the index where it will continue; once the command has returned,
+ * the application sets prod to the same index. CQEs that were not polled stay:
+ * the application drops them, as it does when the QP is destroyed.
  *
  * A CQ or SRQ is resized in two steps (enum arx_resize_step). The first makes a
- * new ring, which the application maps. Between then and the end of the second
- * the application does not poll, arm or post. It writes what it owns to the new
- * ring: cons of a CQ; the entries in [cons, prod) and prod of an SRQ. The second
- * step has the kernel go on in the new ring with its own index where it was, and
- * with arm of the old one. The CQEs in [cons, prod) of the old ring are copied
- * to the new one by the application, after the second step. If a step fails,
- * the queue is as it was.
+ * new ring, which the application maps. From then to the end of the second step
+ * the application does not poll, arm or post. It writes its part to the new
+ * ring: cons of a CQ; the entries in [cons, prod) and prod of an SRQ. The
+ * second step makes the kernel continue in the new ring with its own index
+ * unchanged, and with arm of the old ring. After the second step the
+ * application copies the CQEs in [cons, prod) of the old ring to the new one.
+ * If a step fails, the queue is unchanged.
  *
- * When the device is removed, mapped rings stay with the application as they
- * were left, except that flags are ARX_RING_GONE and nothing else.
+ * When the device is removed, mapped rings stay with the application unchanged,
+ * except that flags are ARX_RING_GONE and nothing else.
  */
 #ifndef ARX_ABI_H
 #define ARX_ABI_H
@@ -51,23 +53,24 @@
 /* struct arx_ring_hdr.flags, written by the kernel. */
 enum arx_ring_flags {
 	/*
-	 * SQ: somebody in the kernel will look at prod without being told.
-	 * Clear, as it is when the device has been removed: kick.
+	 * SQ: the kernel polls prod without a kick. If the flag is clear, as it
+	 * is when the device has been removed: kick.
 	 */
 	ARX_RING_NO_KICK	= 1 << 0,
-	/* RQ: tell the kernel of new entries (the QP is flushing them). */
+	/* RQ: kick after posting (the QP is flushing). */
 	ARX_RING_KICK_RECV	= 1 << 1,
-	/* Any ring: the kernel has let go of it; nothing will come any more. */
+	/* Any ring: the kernel does not use it any more; no entry will come. */
 	ARX_RING_GONE		= 1 << 2,
 };
 
 /* CQ: struct arx_ring_hdr.arm, written by the application. */
-#define ARX_CQ_ARM_SOLICITED	1u	/* only for solicited completions and errors */
-#define ARX_CQ_ARM_SEQ		2u	/* added at each request; a new value re-arms */
+#define ARX_CQ_ARM_SOLICITED	1u	/* solicited completions and errors only */
+/* added by each request; a new value arms again */
+#define ARX_CQ_ARM_SEQ		2u
 
 /**
  * struct arx_ring_hdr - head of a mapped ring; one cache line a writer
- * @prod: index of the next entry to be filled
+ * @prod: index of the next entry to be written
  * @reserved_20: 0
  * @cons: index of the next entry to be taken
  * @reserved_220: 0
@@ -95,22 +98,22 @@ struct arx_sge {
 
 /**
  * struct arx_send_wqe - a send work request
- * @wr_id: given back in the completion
+ * @wr_id: returned in the completion
  * @opcode: enum ib_uverbs_wr_opcode
- * @num_sge: entries of struct arx_sge behind this head; 0 with inline data
+ * @num_sge: entries of struct arx_sge after this head; 0 with inline data
  * @flags: enum ib_uverbs_send_flags
  * @ex: immediate data (network order), or the rkey to invalidate
- * @inline_len: bytes of inline data behind this head, with IB_UVERBS_SEND_INLINE
+ * @inline_len: bytes of inline data after this head, with IB_UVERBS_SEND_INLINE
  * @reserved_a0: 0
  * @rdma: WRITE and READ
  * @atomic: compare-and-swap (compare_add is the compare), fetch-and-add
- * @ud: UD; ah is struct arx_create_ah_resp.ah; av is the kernel's own use
- * @bind: memory window; mw_rkey names it by its index (>> 8): after a bind of
- *	type 2 libibverbs does not keep track of its low byte
+ * @ud: UD; ah is struct arx_create_ah_resp.ah; av is for the kernel
+ * @bind: memory window; mw_rkey gives its index (>> 8): after a bind of type 2
+ *	libibverbs does not keep track of its low byte
  * @reg: kernel consumers only
- * @raw: how much the union takes
+ * @raw: size of the union
  *
- * The SGEs, or the inline bytes, follow at once.
+ * The SGEs, or the inline bytes, follow directly.
  */
 struct arx_send_wqe {
 	__aligned_u64 wr_id;
@@ -158,9 +161,9 @@ struct arx_send_wqe {
 };
 
 /**
- * struct arx_recv_wqe - a receive work request; the SGEs follow at once
- * @wr_id: given back in the completion
- * @num_sge: how many SGEs
+ * struct arx_recv_wqe - a receive work request; the SGEs follow directly
+ * @wr_id: returned in the completion
+ * @num_sge: number of SGEs
  * @reserved_60: 0
  */
 struct arx_recv_wqe {
@@ -174,16 +177,16 @@ struct arx_recv_wqe {
  * @wr_id: of the work request
  * @timestamp: CLOCK_MONOTONIC nanoseconds when the completion was written
  * @byte_len: bytes received, read or fetched
- * @qpn: of the QP the work request was posted on; never 0
+ * @qpn: QP of the work request; never 0
  * @ex: immediate data (network order), or the rkey that was invalidated
  * @src_qp: UD: the sender's QPN
- * @sq_index: send completions: the SQ index behind the retired work request
+ * @sq_index: send completions: the SQ index after the retired work request
  * @wc_flags: enum ibv_wc_flags bits: 1 GRH, 2 immediate, 8 invalidate (as in
  *	enum ib_wc_flags)
  * @opcode: enum ib_uverbs_wc_opcode; receives: 128 RECV, 129 RECV_RDMA_WITH_IMM
  *	(as in enum ib_wc_opcode and enum ibv_wc_opcode)
  * @status: enum ib_wc_status (the values of enum ibv_wc_status)
- * @vendor_err: the NAK syndrome or errno behind @status
+ * @vendor_err: the NAK syndrome or errno that caused @status
  * @sl: service level
  * @is_send: a send completion: @sq_index is valid
  * @pkey_index: UD GSI
@@ -213,7 +216,7 @@ struct arx_cqe {
 	__u8 reserved_1c8[7];
 };
 
-/* Where a ring is to be mapped from, and its shape. */
+/* Position and shape of a ring, for mapping it. */
 struct arx_ring_info {
 	__aligned_u64 offset;	/* for mmap() on the context's command fd */
 	__aligned_u64 size;	/* bytes, whole pages */
@@ -230,10 +233,10 @@ struct arx_create_cq_resp {
 	struct arx_ring_info ring;
 };
 
-/* Which half of a resize a command is. */
+/* The steps of a resize. */
 enum arx_resize_step {
-	ARX_RESIZE_PREPARE,	/* make a ring, instead of one made before */
-	ARX_RESIZE_COMMIT,	/* go on in it, or free it if that fails */
+	ARX_RESIZE_PREPARE,	/* make a ring, which replaces a prepared one */
+	ARX_RESIZE_COMMIT,	/* continue in it, or free it if that fails */
 };
 
 struct arx_resize_cq_req {
@@ -241,7 +244,7 @@ struct arx_resize_cq_req {
 	__u32 reserved_20;	/* 0 */
 };
 
-/* Of ARX_RESIZE_PREPARE; all 0 of ARX_RESIZE_COMMIT. */
+/* For ARX_RESIZE_PREPARE; all 0 for ARX_RESIZE_COMMIT. */
 struct arx_resize_cq_resp {
 	struct arx_ring_info ring;
 };
@@ -258,11 +261,11 @@ struct arx_create_srq_resp {
 };
 
 /*
- * To change the size of an SRQ. The command has no response: the kernel writes
- * that of ARX_RESIZE_PREPARE at resp_addr.
+ * Request to change the size of an SRQ. The command has no response: for
+ * ARX_RESIZE_PREPARE the kernel writes to resp_addr.
  */
 struct arx_modify_srq_req {
-	__aligned_u64 resp_addr;	/* of a struct arx_ring_info */
+	__aligned_u64 resp_addr;	/* address of a struct arx_ring_info */
 	__u32 step;			/* enum arx_resize_step */
 	__u32 reserved_60;		/* 0 */
 };
@@ -287,9 +290,9 @@ enum arx_doorbell_alloc_attrs {
 
 /*
  * ioctl on the doorbell: the argument, by value, is the QPN whose rings have
- * new entries (the number of an SRQ is not needed: an SRQ never flushes).
- * Errors: EIO, the device is gone; EINVAL, no such QP of this context (any
- * more: on removal QPs go before the doorbell does).
+ * new entries (an SRQ needs no kick, because it never flushes). Errors: EIO,
+ * the device is gone; EINVAL, no such QP of this context (on removal, QPs are
+ * destroyed before the doorbell).
  */
 #define ARX_IOCTL_KICK		_IO('x', 1)
 

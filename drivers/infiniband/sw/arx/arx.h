@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The device and the small objects without a header of their own: PD,
- * user context, address vector. Everything with behaviour has its own header.
+ * The device and the small objects without a header of their own: PD, user
+ * context, address vector. Each object with behaviour has its own header.
  */
 #ifndef ARX_H
 #define ARX_H
@@ -21,7 +21,9 @@ struct arx_qp;
 struct arx_user;
 struct arx_worker;
 
-/* Limits that query_device reports and creation enforces. */
+/*
+ * Limits that query_device reports and that the creation of objects enforces.
+ */
 enum {
 	ARX_MAX_QP_WR		= 1 << 15,
 	ARX_MAX_SGE		= 32,
@@ -32,11 +34,11 @@ enum {
 	ARX_PORT		= 1,
 	ARX_MAX_FAST_REG_PAGES	= 1 << 16,
 	ARX_MAX_MCAST_GROUPS	= 1 << 10,
-	ARX_MAX_MCAST_MEMBERS	= 1 << 10,	/* of one group */
-	ARX_MAX_OBJECTS		= 1 << 20,	/* of each kind of a device */
+	ARX_MAX_MCAST_MEMBERS	= 1 << 10,	/* of a group */
+	ARX_MAX_OBJECTS		= 1 << 20, /* of each kind, for each device */
 };
 
-/* Kinds of objects, of each of which a device has ARX_MAX_OBJECTS at most. */
+/* Kinds of objects; a device has at most ARX_MAX_OBJECTS of each kind. */
 enum arx_kind {
 	ARX_KIND_PD,
 	ARX_KIND_AH,
@@ -50,26 +52,26 @@ enum arx_kind {
 /**
  * struct arx_dev - one RDMA device on one netdev
  * @ib: the core's part
- * @netdev: the Ethernet device below; held from newlink to the device's end
+ * @netdev: the Ethernet device; held from newlink to the end of the device
  * @netdev_tracker: of that reference
  * @ns: sockets of @netdev's network namespace (net.c owns it)
  * @link: in the list of all devices (net.c, under its mutex, read under RCU)
  * @mrs: memory regions and windows by rkey >> 8
  * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
- * @srqs: shared receive queues by number. Nobody looks one up, so it goes
- *	without a wait for readers
- * @objects: how many there are of each kind, the core's and the kernel
- *	consumers' included
+ * @srqs: shared receive queues by number. There are no look-ups, so removal
+ *	does not wait for readers
+ * @objects: number of objects of each kind, including those of the core and of
+ *	kernel consumers
  * @gsi: QP1, or NULL
  * @port_active: the port carries traffic; written by netdev events only
- * @port_mbps: the netdev's speed when it was asked last, 0 if it did not know;
- *	written under RTNL
- * @port_asked: when that was, in jiffies
+ * @port_mbps: the netdev's speed when last asked, 0 if unknown; written under
+ *	RTNL
+ * @port_asked: time of that, in jiffies
  * @doorbell_usecs: device attribute, see watch.c
  * @stats: per-CPU counters
- * @gids: the work that has the core look at the netdev's addresses: whether it
- *	is to look again and forget what it has, how often to look at the
- *	default GID, and the task that scans for that one; see gids.c
+ * @gids: the work that makes the core scan the netdev's addresses: whether to
+ *	drop all GIDs and scan again, how often to look for the default GID, and
+ *	the task that scans for that one; see gids.c
  * @mcast: multicast groups, see mcast.c
  */
 struct arx_dev {
@@ -111,10 +113,10 @@ struct arx_pd {
 };
 
 /**
- * struct arx_ucontext - a process's use of a device
- * @ib: the core's part; its mmap entries are all that belongs to a context
- * @user: who opened the device, and pays for what is made of it
- * @worker: copies for its QPs
+ * struct arx_ucontext - a process's context on a device
+ * @ib: the core's part, with the mmap entries
+ * @user: who opened the device, and is charged for its objects
+ * @worker: copies for the context's QPs
  */
 struct arx_ucontext {
 	struct ib_ucontext ib;
@@ -127,7 +129,7 @@ static inline struct arx_ucontext *to_arx_ucontext(struct ib_ucontext *ib)
 	return container_of(ib, struct arx_ucontext, ib);
 }
 
-/* The context a command came through; NULL for a kernel consumer. */
+/* The context of a command; NULL for a kernel consumer. */
 static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
 {
 	struct arx_ucontext *uctx;
@@ -139,13 +141,13 @@ static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
 }
 
 /**
- * struct arx_av - where packets go; immutable once published
+ * struct arx_av - destination of packets; immutable once published
  * @rcu: frees it
- * @id: in arx_dev.ahs, if it is that of an application's AH
- * @ref: one for the AH or QP, one for each kernel work request naming it
- * @pd: a user may only use the AVs of its own PD
+ * @id: in arx_dev.ahs, if it belongs to an application's AH
+ * @ref: one for the AH or QP, one for each kernel work request that uses it
+ * @pd: a user may use only the AVs of its own PD
  * @sgid_attr: held as long as @ref is not 0
- * @ifindex: of the netdev that has the source address
+ * @ifindex: netdev that has the source address
  * @saddr: source address, v4-mapped if @ipv4
  * @daddr: destination address, v4-mapped if @ipv4
  * @ipv4: RoCEv2 over IPv4
@@ -156,7 +158,7 @@ static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
  * @sport: UDP source port, 0xC000 and up; of UD without a flow label, see tx.c
  * @dst: cached routes, or empty; used with bottom halves off
  *
- * What packets need, from @saddr on, is in one cache line.
+ * All fields for packets, from @saddr on, are in one cache line.
  */
 struct arx_av {
 	struct rcu_head rcu;
@@ -179,7 +181,7 @@ struct arx_av {
 /**
  * struct arx_ah - address handle
  * @ib: the core's part
- * @av: what it stands for
+ * @av: its address vector
  */
 struct arx_ah {
 	struct ib_ah ib;
@@ -192,11 +194,11 @@ static inline struct arx_dev *to_arx_dev(struct ib_device *ib)
 }
 
 /**
- * arx_object_begin - another object is about to be made
+ * arx_object_begin - count an object that is about to be created
  * @ib: device
- * @kind: of what kind
+ * @kind: its kind
  *
- * Return: 0, or -ENOMEM if there are as many as query_device says.
+ * Return: 0, or -ENOMEM if the device has as many as query_device reports.
  */
 static inline int arx_object_begin(struct ib_device *ib, enum arx_kind kind)
 {
@@ -205,9 +207,9 @@ static inline int arx_object_begin(struct ib_device *ib, enum arx_kind kind)
 }
 
 /**
- * arx_object_end - an object is gone, or could not be made
+ * arx_object_end - count an object that was destroyed or could not be created
  * @ib: device
- * @kind: of what kind
+ * @kind: its kind
  */
 static inline void arx_object_end(struct ib_device *ib, enum arx_kind kind)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Every difference between kernels, and nothing else: the rest of the driver
- * is written as for the newest, and what an older one lacks is made up here.
- * Macros of the kernel are asked for by name; for functions, Kbuild looks into
- * the headers and defines ARX_HAS_*.
+ * All differences between kernels: the rest of the driver is written for the
+ * newest kernel, and this file supplies what older ones lack. Macros of the
+ * kernel are tested by name; for functions, Kbuild searches the headers and
+ * defines ARX_HAS_*.
  */
 #ifndef ARX_COMPAT_H
 #define ARX_COMPAT_H
@@ -34,17 +34,17 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* Newer kernels let a choice lapse that is older than a sysctl says. */
+/* Newer kernels forget a sock's queue that is older than a sysctl says. */
 static inline void arx_keep_tx_queue(struct sock *sk, int queue)
 {
 	sk_tx_queue_set(sk, queue);
 #ifdef ARX_HAS_TXQ_RESELECTION
-	/* In a second from now the run has left. */
+	/* The run leaves within a second. */
 	WRITE_ONCE(sk->sk_tx_queue_mapping_jiffies, jiffies + HZ);
 #endif
 }
 
-/* A driver's request: at least @least bytes, zero beyond what it knows. */
+/* A driver's request: at least @least bytes, zero beyond the known ones. */
 #ifndef ib_copy_validate_udata_in
 static inline int arx_udata_in(struct ib_udata *udata, void *req, size_t size,
 			       size_t least)
@@ -63,7 +63,7 @@ static inline int arx_udata_in(struct ib_udata *udata, void *req, size_t size,
 		     offsetofend(typeof(req), last))
 #endif
 
-/* A driver's response: cut to what the application has room for. */
+/* A driver's response: cut to the room that the application has. */
 #ifndef ib_respond_udata
 static inline int arx_udata_out(struct ib_udata *udata, const void *rsp,
 				size_t size)
@@ -85,11 +85,11 @@ static inline struct ib_umem *ib_umem_get_va(struct ib_device *ib,
 #endif
 
 /*
- * Make a device in a network namespace. Older kernels make it in the first
- * one, from where it can be moved while it is not registered. Where devices
- * are shared between namespaces newer kernels leave it in the first one, and
- * so it is done here: asked about a device in the first namespace, the core
- * grants access to another one only in that mode.
+ * Allocate a device in a network namespace. Older kernels create it in the
+ * first one, from where it can be moved while it is not registered. If devices
+ * are shared between namespaces, newer kernels leave it in the first one, and
+ * so does this function: the core grants another namespace access to a device
+ * of the first one only in that mode.
  */
 static inline struct arx_dev *arx_alloc_dev(struct net *net)
 {
@@ -105,9 +105,9 @@ static inline struct arx_dev *arx_alloc_dev(struct net *net)
 }
 
 /*
- * Tell the device's users that the port came up or went down. Newer kernels
- * do so themselves, except for bonds, and drop what they have told already;
- * but not for a device on a VLAN, which names another netdev as its port's.
+ * Report that the port came up or went down. Newer kernels do so themselves,
+ * except for bonds, and drop repeated reports; but not for a device on a VLAN,
+ * which reports another netdev as its port's.
  */
 static inline void arx_port_event(struct ib_device *ib,
 				  struct net_device *netdev, bool changed,
@@ -129,7 +129,7 @@ static inline void arx_port_event(struct ib_device *ib,
 		ib_dispatch_event(&event);
 }
 
-/* UDP tunnels speak of struct sock, in older kernels of struct socket. */
+/* UDP tunnels take a struct sock, in older kernels a struct socket. */
 static inline void arx_udp_tunnel_setup(struct net *net, struct socket *sock,
 					struct udp_tunnel_sock_cfg *cfg)
 {
@@ -150,9 +150,9 @@ static inline void arx_udp_tunnel_release(struct socket *sock)
 }
 
 /*
- * A thread of the current process that runs in the kernel only. Whoever has
- * built a kernel without them is told so by arx_has_tasks(), and calls none of
- * the others.
+ * A thread of the current process that runs in the kernel only. On a kernel
+ * without such threads arx_has_tasks() returns false, and the other functions
+ * are not called.
  */
 static inline bool arx_has_tasks(void)
 {
@@ -166,7 +166,7 @@ static inline struct vhost_task *arx_task_create(bool (*fn)(void *),
 #if IS_ENABLED(CONFIG_VHOST_TASK)
 	struct vhost_task *task = vhost_task_create(fn, killed, data, name);
 
-	/* Older ones do not say why. */
+	/* Older kernels do not return the reason. */
 	return task ?: ERR_PTR(-EAGAIN);
 #else
 	return ERR_PTR(-EOPNOTSUPP);
@@ -196,8 +196,8 @@ static inline void arx_task_stop(struct vhost_task *task)
 
 /*
  * Verbs whose signature changed. A function of the driver has the newer
- * signature less what arx does not have. ARX_ADAPT_*(fn) makes fn_op() of it,
- * as the kernel's table wants it.
+ * signature without the parameters that arx does not use. ARX_ADAPT_*(fn)
+ * defines fn_op(), with the signature of the kernel's table.
  */
 #ifdef ARX_HAS_DMAH
 #define ARX_ADAPT_REG_USER_MR(fn)					\

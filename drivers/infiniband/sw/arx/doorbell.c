@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The doorbell: a file of its own, so that a kick passes none of uverbs' locks,
- * attribute parsing and object look-up. The work is done by whoever rings.
+ * The doorbell: a file of its own, so that a kick avoids uverbs' locks,
+ * attribute parsing and object look-up. The caller does the work.
  */
 
 #include <linux/fs.h>
@@ -24,9 +24,9 @@
 /**
  * struct arx_doorbell - the object behind the file
  * @uobj: the core's part; the file holds it until it is released
- * @uctx: whose QPs it kicks; NULL when the object has been destroyed, which
- *	for a removed device is before the file is closed. Only compared, never
- *	followed, so it may dangle.
+ * @uctx: context whose QPs it kicks; NULL once the object has been destroyed,
+ *	which for a removed device is before the file is closed. Only compared,
+ *	never followed, so it may dangle.
  */
 struct arx_doorbell {
 	struct ib_uobject uobj;
@@ -34,9 +34,9 @@ struct arx_doorbell {
 };
 
 /*
- * Whose QP is it? A QP found by its number stays whole to the end of the
- * section, its PD outlives it, and the core frees uobjects after a grace
- * period. Kernel consumers' QPs have a PD without uobject.
+ * The context that owns a QP. A QP found by its number stays valid to the end
+ * of the section, its PD outlives it, and the core frees uobjects after a grace
+ * period. QPs of kernel consumers have a PD without uobject.
  */
 static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
 {
@@ -46,8 +46,9 @@ static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
 }
 
 /*
- * The kick's @nth share of work. Returns 1 if another should follow, 0 if not,
- * or an error. A QP that is destroyed meanwhile has nothing more to send.
+ * Do share @nth of the kick's work. Returns 1 if another share should follow, 0
+ * if not, or an error. A QP that is destroyed meanwhile has nothing more to
+ * send.
  */
 static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 {
@@ -71,9 +72,9 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 }
 
 /*
- * What is copied on this machine is the caller's work, and begins in its time:
- * more than starting its worker would take. Nobody waits for the caller here:
- * between two shares it may be interrupted, or another process run.
+ * Copies on this machine are the caller's work, and begin in its time: for
+ * short ones that is cheaper than starting the worker. No other task waits
+ * meanwhile: between two shares the caller may be interrupted or preempted.
  */
 static int arx_doorbell_kicks(const struct arx_doorbell *doorbell, u32 qpn)
 {
@@ -109,8 +110,8 @@ static long arx_doorbell_ioctl(struct file *file, unsigned int cmd,
 }
 
 /*
- * A kick that is still inside works on a QP that it has found; destroying that
- * QP waits for it. It compares the context's address only.
+ * A kick that is still running uses a QP that it has found; the QP's
+ * destruction waits for the kick. The kick compares the context's address only.
  */
 static void arx_doorbell_destroy(struct ib_uobject *uobj,
 				 enum rdma_remove_reason why)
@@ -128,7 +129,8 @@ static const struct file_operations arx_doorbell_fops = {
 	.compat_ioctl = arx_doorbell_ioctl,	/* the argument is a number */
 };
 
-static int UVERBS_HANDLER(ARX_METHOD_DOORBELL_ALLOC)(struct uverbs_attr_bundle *attrs)
+static int
+UVERBS_HANDLER(ARX_METHOD_DOORBELL_ALLOC)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_uobject *uobj =
 		uverbs_attr_get_uobject(attrs, ARX_ATTR_DOORBELL_ALLOC_FD);
@@ -152,7 +154,7 @@ DECLARE_UVERBS_NAMED_OBJECT(ARX_OBJECT_DOORBELL,
 						 "[arx-doorbell]", O_RDWR),
 			    &UVERBS_METHOD(ARX_METHOD_DOORBELL_ALLOC));
 
-/* What uverbs is to offer beyond the common objects. */
+/* Objects of arx that uverbs offers beyond the common ones. */
 const struct uapi_definition arx_doorbell_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(ARX_OBJECT_DOORBELL),
 	{}

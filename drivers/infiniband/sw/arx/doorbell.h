@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The doorbell file: what an application calls when nobody is looking. */
+/* The doorbell file: an application rings it when the kernel does not poll. */
 #ifndef ARX_DOORBELL_H
 #define ARX_DOORBELL_H
 

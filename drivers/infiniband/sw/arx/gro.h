@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Packets that a NIC delivers together become one again. */
+/* GRO: joins packets that a NIC delivers together. */
 #ifndef ARX_GRO_H
 #define ARX_GRO_H
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The module, links ("rdma link add NAME type arx netdev DEV"), and the device
- * that a link makes: its attributes, its port, its end.
+ * that a link creates: its attributes, its port, its end.
  *
  * A device lives from newlink to arx_dealloc_driver(). It ends by "rdma link
- * del", or when its netdev does. Each device holds the module, so that rmmod
- * says that it is in use while there is a link, instead of waiting.
+ * del", or when its netdev ends. Each device holds the module, so that rmmod
+ * reports the module as in use while there is a link, instead of waiting.
  */
 
 #include <linux/etherdevice.h>
@@ -42,23 +42,26 @@ MODULE_AUTHOR("The arx developers");
 MODULE_DESCRIPTION("RDMA over any Ethernet device (RoCEv2)");
 MODULE_LICENSE("Dual BSD/GPL");
 
-/* Bits of a number: rkeys have eight more, QPNs are 24 bits wide (9.2.3). */
+/* Bits of a number: rkeys have eight more, QPNs have 24 bits (9.2.3). */
 #define ARX_ID_BITS	24
 
 #define ARX_GID_TABLE_LEN	1024
 
 /*
- * No vendor stands behind the driver, so its OUI is a locally administered one.
- * It must not be that of rdma_rxe (0xffffff): SPDK and others work around that
- * driver's faults.
+ * The driver has no vendor, so its OUI is a locally administered one. It must
+ * not be that of rdma_rxe (0xffffff): SPDK and others work around faults of
+ * that driver.
  */
 #define ARX_VENDOR_ID		0x024152
 #define ARX_VENDOR_PART_ID	1
 
-/* As libibverbs reads it: 32 bits, 16 and 16. Nothing else has a version. */
+/*
+ * libibverbs reads 32, 16 and 16 bits. arx has no other version than that of
+ * the ABI.
+ */
 #define ARX_FW_VERSION		((u64)ARX_ABI_VERSION << 32)
 
-/* One link is made at a time, so that a netdev gets one device. */
+/* One link is created at a time, so that a netdev gets one device. */
 static DEFINE_MUTEX(arx_link_mutex);
 
 /* Numbers of objects are drawn at random until a free one is found. */
@@ -107,11 +110,11 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.max_srq_sge = ARX_MAX_SGE,
 		.max_fast_reg_page_list_len = ARX_MAX_FAST_REG_PAGES,
 		.max_pkeys = 1,
-		/* 4.096 us << 15: the peer's softirq may be held up. */
+		/* 4.096 us << 15: the peer's softirq may be delayed. */
 		.local_ca_ack_delay = 15,
 		.cq_caps.max_cq_moderation_count = U16_MAX,
 		.cq_caps.max_cq_moderation_period = U16_MAX,
-		/* Completions carry nanoseconds. */
+		/* Completions have nanoseconds. */
 		.timestamp_mask = U64_MAX,
 		.hca_core_clock = NSEC_PER_MSEC,
 	};
@@ -119,7 +122,7 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 }
 
 /**
- * arx_dev_mtu - the largest path MTU of a device
+ * arx_dev_mtu - largest path MTU of a device
  * @dev: device
  *
  * Return: bytes of payload in a packet.
@@ -132,14 +135,14 @@ u32 arx_dev_mtu(const struct arx_dev *dev)
 }
 
 /*
- * The netdev's speed, which only RTNL's holder may ask for. A query asks if the
- * answer is a second old, or the port has changed since, and if RTNL is free: it
- * neither waits for RTNL nor keeps others from it, however often a program
- * queries. Netdev events do not ask: some run with the netdev's own lock held,
- * which asking takes.
+ * The netdev's speed, which may be read under RTNL only. A query reads it if
+ * the stored value is a second old, or the port has changed since, and if RTNL
+ * is free: it neither waits for RTNL nor keeps others from it, however often a
+ * program queries. Netdev events do not read the speed: some run with the
+ * netdev's own lock held, which reading takes.
  *
- * ib_get_eth_speed() takes RTNL each time, warns in the log of each netdev that
- * does not know its speed, and calls 2.5 Gbit/s 10.
+ * ib_get_eth_speed() takes RTNL each time, logs a warning for each netdev with
+ * unknown speed, and rounds 2.5 Gbit/s up to 10.
  */
 static u32 arx_port_speed(struct arx_dev *dev)
 {
@@ -160,8 +163,8 @@ static u32 arx_port_speed(struct arx_dev *dev)
 }
 
 /*
- * What "rdma link" and applications see as rate: the next one below. The lowest
- * that there is, 2.5 Gbit/s, also stands for less.
+ * The rate that "rdma link" and applications see: the next lower one. The
+ * lowest rate, 2.5 Gbit/s, also stands for less.
  */
 static void arx_port_rate(struct arx_dev *dev, struct ib_port_attr *attr)
 {
@@ -224,7 +227,7 @@ static int arx_query_port(struct ib_device *ib, u32 port,
 	return 0;
 }
 
-/* The core keeps the node description; rdma-ndd writes the host's name to it. */
+/* The core stores the node description; rdma-ndd writes the host name to it. */
 static int arx_modify_device(struct ib_device *ib, int mask,
 			     struct ib_device_modify *modify)
 {
@@ -275,9 +278,9 @@ static int arx_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 }
 
 /*
- * The end of a device, also of one that was never registered. No object of it
- * is left and no verb is under way. The module may be unloaded from here on,
- * but not before this has returned: ib_unregister_driver() waits for that.
+ * The end of a device, also of one that was never registered. It has no objects
+ * any more and no verb runs. The module may be unloaded from here on, but not
+ * before this function has returned: ib_unregister_driver() waits for that.
  */
 static void arx_dealloc_driver(struct ib_device *ib)
 {
@@ -361,7 +364,10 @@ static const struct ib_device_ops arx_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, arx_ucontext, ib),
 };
 
-/* Follow the netdev. RTNL is held. Returns true if something changed. */
+/*
+ * Update the port from the netdev. RTNL is held. Returns true if something
+ * changed.
+ */
 static bool arx_port_follow(struct arx_dev *dev)
 {
 	bool active = netif_running(dev->netdev) &&
@@ -370,11 +376,11 @@ static bool arx_port_follow(struct arx_dev *dev)
 
 	ASSERT_RTNL();
 	WRITE_ONCE(dev->port_active, active);
-	WRITE_ONCE(dev->port_asked, jiffies - HZ);	/* ask anew */
+	WRITE_ONCE(dev->port_asked, jiffies - HZ);	/* read it again */
 	return changed;
 }
 
-/* A netdev without an address of its own (lo) gets one for this purpose. */
+/* A netdev without an address (lo) gets one for this purpose. */
 static void arx_dev_guid(struct arx_dev *dev)
 {
 	u8 mac[ETH_ALEN];
@@ -389,7 +395,7 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 {
 	struct ib_device *ib = &dev->ib;
 
-	/* First, so that ib_dealloc_device() undoes what follows. */
+	/* First, so that ib_dealloc_device() undoes the rest. */
 	ib_set_device_ops(ib, &arx_dev_ops);
 	dev->netdev = netdev;
 	netdev_hold(netdev, &dev->netdev_tracker, GFP_KERNEL);
@@ -410,7 +416,10 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 	arx_watch_init_dev(dev);
 }
 
-/* The netdev's sockets and state; fails if it is on its way out. */
+/*
+ * Get the netdev's sockets and state; fails if the netdev is being
+ * unregistered.
+ */
 static int arx_dev_attach(struct arx_dev *dev)
 {
 	int err = -ENODEV;
@@ -452,7 +461,7 @@ static struct arx_dev *arx_dev_create(struct net_device *netdev)
 /*
  * The netdev may have been unregistered, or have moved to another network
  * namespace, after arx_dev_attach() but before arx_netdev_event() could find
- * the device. Then the device must go.
+ * the device. Then the device must be removed.
  */
 static int arx_link_confirm(struct net_device *netdev, struct net *net)
 {
@@ -499,7 +508,7 @@ static int arx_link_create(const char *name, struct net_device *netdev)
 		ib_dealloc_device(&dev->ib);
 		return err;
 	}
-	/* @dev may be gone already. */
+	/* @dev may be freed already. */
 	return arx_link_confirm(netdev, net);
 }
 
@@ -523,7 +532,7 @@ static struct rdma_link_ops arx_link_ops = {
 
 /*
  * The netdev leaves its network namespace, for another or for good. In the
- * latter case it waits for the device to go, outside of RTNL.
+ * latter case its unregistration waits for the device, without RTNL.
  */
 static void arx_netdev_leaves(struct arx_dev *dev)
 {
@@ -532,7 +541,7 @@ static void arx_netdev_leaves(struct arx_dev *dev)
 		ib_unregister_device_queued(&dev->ib);
 }
 
-/* The netdev has come to another network namespace. */
+/* The netdev has moved to another network namespace. */
 static void arx_netdev_arrives(struct arx_dev *dev)
 {
 	int err;
@@ -623,9 +632,9 @@ destroy_ids:
 }
 
 /*
- * No device is left; one may still be on its way out of its last function, and a
+ * No device is left. One may still be returning from its last function, and a
  * task that freed a packet may have read arx_sock_write_space() from its socket
- * and been preempted before it called that.
+ * and been preempted before it called that function.
  */
 static void __exit arx_exit(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Where packets come from and go to: the devices there are, one pair of UDP
- * sockets for each network namespace that has some, and routes.
+ * The list of devices, one pair of UDP sockets for each network namespace with
+ * devices, and routes.
  *
- * The sockets do not hold their namespace: a device goes when its netdev
+ * The sockets do not hold their namespace: a device is removed when its netdev
  * leaves the namespace, and the last device closes them.
  */
 
@@ -48,7 +48,7 @@ static struct socket *arx_net_open_socket(struct arx_netns *ns, int family)
 	if (err)
 		return ERR_PTR(err);
 	arx_udp_tunnel_setup(ns->net, sock, &tunnel);
-	udp_allow_gso(sock->sk);	/* the receiver knows what it takes */
+	udp_allow_gso(sock->sk);	/* the receiver handles GSO packets */
 	return sock;
 }
 
@@ -83,12 +83,12 @@ static int arx_net_open_sockets(struct arx_netns *ns)
 }
 
 /**
- * arx_net_attach - let a device receive from its netdev's namespace
+ * arx_net_attach - start to receive from the namespace of a device's netdev
  * @dev: not attached; its netdev is set
  *
  * Context: may sleep.
- * Return: 0, -EADDRINUSE when the UDP port belongs to another driver in this
- * namespace, or another error of making a socket.
+ * Return: 0, -EADDRINUSE if another driver has the UDP port in this namespace,
+ * or the error of a socket's creation.
  */
 int arx_net_attach(struct arx_dev *dev)
 {
@@ -113,11 +113,11 @@ int arx_net_attach(struct arx_dev *dev)
 }
 
 /**
- * arx_net_detach - let a device receive no more
- * @dev: device; nothing happens if it is not attached
+ * arx_net_detach - stop receiving for a device
+ * @dev: device; it need not be attached
  *
- * Must have returned before the netdev leaves its namespace, because that may
- * be the namespace's end.
+ * Must return before the netdev leaves its namespace, because that may end the
+ * namespace.
  *
  * Context: may sleep; RTNL may be held.
  */
@@ -135,15 +135,15 @@ void arx_net_detach(struct arx_dev *dev)
 	}
 	mutex_unlock(&arx_net_mutex);
 
-	/* Whoever found it in the list is done with it. */
+	/* No reader that found it in the list uses it any more. */
 	if (ns)
 		synchronize_net();
 }
 
 /**
- * arx_net_dev_on - a device to count a packet at that belongs to no QP
- * @ns: namespace it arrived in; NULL: only @netdev counts
- * @netdev: on this netdev
+ * arx_net_dev_on - a device that counts a packet of no QP
+ * @ns: namespace in which it arrived; NULL: only @netdev matters
+ * @netdev: netdev on which it arrived
  *
  * Context: RCU read side.
  * Return: the device on @netdev, else one of the namespace, else NULL.
@@ -163,7 +163,7 @@ struct arx_dev *arx_net_dev_on(const struct arx_netns *ns,
 	return other;
 }
 
-/* The GID of a registered device that is @addr, with a reference, or NULL. */
+/* The GID @addr of a registered device, with a reference, or NULL. */
 static const struct ib_gid_attr *arx_net_dev_gid(struct arx_dev *dev,
 						 const struct in6_addr *addr)
 {
@@ -176,12 +176,12 @@ static const struct ib_gid_attr *arx_net_dev_gid(struct arx_dev *dev,
 }
 
 /**
- * arx_net_dev_has - does an address belong to a device?
+ * arx_net_dev_has - true if an address belongs to a device
  * @dev: a device that is registered
  * @addr: address, IPv4 mapped
  *
  * Context: any.
- * Return: true if so.
+ * Return: true if the device has a GID with this address.
  */
 bool arx_net_dev_has(struct arx_dev *dev, const struct in6_addr *addr)
 {
@@ -193,12 +193,12 @@ bool arx_net_dev_has(struct arx_dev *dev, const struct in6_addr *addr)
 }
 
 /**
- * arx_net_find_dev - the device that an address belongs to
- * @net: in this namespace
+ * arx_net_find_dev - the device to which an address belongs
+ * @net: namespace to search
  * @addr: address, IPv4 mapped
  * @attr: receives the address's GID with a reference, unless NULL
  *
- * Context: RCU read side, which is what keeps the device.
+ * Context: RCU read side, which keeps the device.
  * Return: the device, or NULL.
  */
 struct arx_dev *arx_net_find_dev(struct net *net, const struct in6_addr *addr,
@@ -234,7 +234,10 @@ static struct dst_entry *arx_net_route_ipv4(struct net *net, struct arx_av *av)
 	struct rtable *rt;
 	int oif = av->ifindex;
 
-	/* An address of this host is reached by lo, whatever netdev has it. */
+	/*
+	 * The route to an address of this machine is lo, whichever netdev has
+	 * the address.
+	 */
 	if (inet_addr_type(net, daddr) == RTN_LOCAL)
 		oif = 0;
 	flowi4_init_output(&flow, oif, 0, av->tos, RT_SCOPE_UNIVERSE,
@@ -281,7 +284,7 @@ static struct dst_entry *arx_net_route_ipv6(struct net *net, struct arx_av *av)
  * @av: destination
  *
  * Context: bottom halves off.
- * Return: the route with a reference, or the error of looking it up.
+ * Return: the route with a reference, or the error of the look-up.
  */
 struct dst_entry *arx_net_route(struct arx_dev *dev, struct arx_av *av)
 {
@@ -291,7 +294,8 @@ struct dst_entry *arx_net_route(struct arx_dev *dev, struct arx_av *av)
 	dst = dst_cache_get(&av->dst);
 	if (likely(dst))
 		return dst;
-	return av->ipv4 ? arx_net_route_ipv4(net, av) : arx_net_route_ipv6(net, av);
+	return av->ipv4 ? arx_net_route_ipv4(net, av) :
+			  arx_net_route_ipv6(net, av);
 }
 
 static int __net_init arx_net_ns_init(struct net *net)
@@ -318,7 +322,7 @@ static struct pernet_operations arx_net_ops = {
 
 /**
  * arx_net_init - at module load
- * @rx: who receives; stays
+ * @rx: receive functions; must stay
  *
  * Return: 0 or -ENOMEM.
  */
@@ -335,8 +339,8 @@ int arx_net_init(const struct arx_net_rx *rx)
 /**
  * arx_net_exit - at module unload, when no device is left
  *
- * Waits for callbacks that end in this module: sockets on their way out, and
- * address vectors.
+ * Waits for RCU callbacks into this module: of closed sockets and of address
+ * vectors.
  */
 void arx_net_exit(void)
 {

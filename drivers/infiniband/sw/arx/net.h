@@ -9,7 +9,7 @@
 
 /**
  * struct arx_netns - arx in one network namespace
- * @net: the namespace
+ * @users: number of devices; the sockets live as long as there are some
  * @users: devices; the sockets live while there are some
  * @sk4: UDP socket on port 4791 for IPv4; receives
  * @sk6: the same for IPv6, or NULL without IPv6
@@ -22,10 +22,10 @@ struct arx_netns {
 };
 
 /**
- * struct arx_net_rx - who takes what arrives at the UDP port
- * @encap: a packet, or several that came as one
- * @gro_receive: a packet from a NIC, before the stack sees it
- * @gro_complete: packets that were joined there
+ * struct arx_net_rx - receive functions for the UDP port
+ * @encap: called for a packet, or for joined packets
+ * @gro_receive: called for a packet from a NIC, before the stack sees it
+ * @gro_complete: called for packets that were joined there
  */
 struct arx_net_rx {
 	udp_tunnel_encap_rcv_t encap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The calls that lead up again, to the stages that a QP has to run. */
+/* The two calls that lead up the call graph, to the stages of a QP. */
 
 #include "schedule.h"
 #include "worker.h"
@@ -18,9 +18,10 @@ void arx_qp_schedule(struct arx_qp *qp)
 /**
  * arx_qp_schedule_on - run requester and responder soon, on a certain CPU
  * @qp: any QP that is not being destroyed
- * @cpu: where; online
+ * @cpu: an online CPU
  *
- * By a work of its own, for one that is running here now would begin here again.
+ * By a work of its own, because a work that runs now would run again on its own
+ * CPU.
  *
  * Context: bottom halves off.
  */
@@ -30,11 +31,11 @@ void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
 }
 
 /**
- * arx_qp_go_on - have a requester go on that has used up its share
+ * arx_qp_go_on - continue a requester that has used up its share
  * @qp: any QP that is not being destroyed
  *
- * What goes to the wire is sent by a softirq: the window and the socket bound
- * it. What is copied on this machine has no bound but what was posted.
+ * Packets for the wire are sent by a softirq: the window and the socket bound
+ * them. Copies on this machine are bounded only by what was posted.
  *
  * Context: any with interrupts on or bottom halves off; RCU read side.
  */

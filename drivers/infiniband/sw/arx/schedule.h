@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The calls that lead up again: a stage below has those above run. They only
- * queue work, so no lock of the caller is in the way.
+ * The calls that lead up the call graph: a lower stage makes a higher stage
+ * run. They only queue work, so the caller's locks do no harm.
  */
 #ifndef ARX_SCHEDULE_H
 #define ARX_SCHEDULE_H

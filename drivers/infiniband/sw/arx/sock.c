@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The socket of a QP. It exists for nothing but to own the QP's packets: the
- * stack's own accounting of what is queued below then holds the QP back, and
- * lets it go on, without a pointer to the QP or into this module in any packet.
- * The socket lives in the first network namespace, which outlives every QP;
- * where packets go is decided by their route.
+ * The socket of a QP. It only owns the QP's packets: the stack's own accounting
+ * of queued packets then stops the QP, and lets it continue, without a pointer
+ * to the QP or into this module in any packet. The socket belongs to the first
+ * network namespace, which outlives every QP; routes decide where packets go.
  */
 
 #include <net/sock.h>
@@ -13,12 +12,15 @@
 #include "sock.h"
 
 /*
- * Bytes (with overhead) a QP may have queued below; half wakes it again. Who
- * takes them from a virtual card may not run for milliseconds.
+ * Bytes (with overhead) that a QP may have queued; at half of it the QP
+ * continues. A virtual card's consumer may not run for milliseconds.
  */
 #define ARX_SOCK_SNDBUF		(1024 * 1024)
 
-/* A packet less below: does a stage wait for that, or for this being enough? */
+/*
+ * A packet has left. True if a stage waits for that, or for the present number
+ * of bytes.
+ */
 static bool arx_sock_wakes(struct arx_qp *qp)
 {
 	bool wakes = false;
@@ -28,7 +30,9 @@ static bool arx_sock_wakes(struct arx_qp *qp)
 	if (READ_ONCE(qp->tx_blocked) &&
 	    sk_wmem_alloc_get(qp->tx_sk) <= ARX_SOCK_SNDBUF / 2)
 		wakes |= xchg(&qp->tx_blocked, false);
-	/* A packet that is dropped ends, too, but leaves the fill as it was. */
+	/*
+	 * A dropped packet ends, too, but does not reduce the number of bytes.
+	 */
 	if (sk_wmem_alloc_get(qp->tx_sk) < READ_ONCE(qp->tx_level))
 		wakes |= xchg(&qp->tx_level, 0);
 	return wakes;
@@ -39,7 +43,7 @@ static void arx_sock_write_space(struct sock *sk)
 {
 	struct arx_qp *qp;
 
-	/* the socket's fill, then tx_behind and tx_blocked */
+	/* the socket's bytes, then tx_behind and tx_blocked */
 	smp_mb__after_atomic();
 	arx_section_enter();
 	qp = rcu_dereference_sk_user_data(sk);
@@ -48,22 +52,22 @@ static void arx_sock_write_space(struct sock *sk)
 	arx_section_leave();
 }
 
-/* What a socket's wake-up is when it is made: static in the kernel. */
+/* The initial wake-up function of a socket: static in the kernel. */
 static void (*arx_sock_write_space_default)(struct sock *sk);
 
 /**
- * arx_sock_init - make a QP's socket
+ * arx_sock_init - create a QP's socket
  * @qp: being created
  *
  * Context: may sleep.
- * Return: 0 or the error of making a socket.
+ * Return: 0 or the error of the socket's creation.
  */
 int arx_sock_init(struct arx_qp *qp)
 {
 	struct socket *sock;
 	int err;
 
-	/* One that may send both protocols, unless there is only one. */
+	/* A socket for both protocols, unless there is only one. */
 	err = sock_create_kern(&init_net, AF_INET6, SOCK_DGRAM, IPPROTO_UDP,
 			       &sock);
 	if (err)
@@ -81,11 +85,11 @@ int arx_sock_init(struct arx_qp *qp)
 }
 
 /**
- * arx_sock_forget - packets on their way wake a QP no more
+ * arx_sock_forget - packets in flight wake a QP no more
  * @qp: about to be destroyed, after arx_section_wait()
  *
  * From then on none of them leads to @qp, and a grace period later none leads
- * into this module, but for a task that was preempted on its way there, for
+ * into this module, except for a task that was preempted on its way there, for
  * which arx_exit() waits.
  *
  * Context: any.
@@ -106,17 +110,18 @@ void arx_sock_forget(struct arx_qp *qp)
  */
 void arx_sock_cleanup(struct arx_qp *qp)
 {
-	/* Packets keep what they need of it. */
+	/* Packets keep the socket's memory. */
 	sock_release(qp->tx_sk->sk_socket);
 	qp->tx_sk = NULL;
 }
 
 /**
- * arx_sock_waits - how much of a QP's packets is still on this host?
+ * arx_sock_waits - bytes of a QP's packets that are still on this machine
  * @qp: any QP
  *
- * A packet whose end arx_sock_write_space() is just being told of still counts
- * as a byte. It does not here: who waits for it might be told of nothing more.
+ * A packet whose end arx_sock_write_space() is handling still has one byte
+ * charged. That byte does not count here: a caller that waited for it might get
+ * no further wake-up.
  *
  * Context: any.
  * Return: bytes of memory, in a queue, a netdev's ring or waiting for a
@@ -130,11 +135,12 @@ u32 arx_sock_waits(const struct arx_qp *qp)
 }
 
 /**
- * arx_sock_must_drain - true if packets of a QP are still queued on this host
- * @qp: any QP, of which packets must not overtake those
+ * arx_sock_must_drain - true if packets of a QP are still queued on this
+ *	machine
+ * @qp: any QP whose next packets must not overtake these
  *
- * Then arx_sock_write_space() schedules the QP with the next packet that has
- * ended, and most often on the CPU that sent it, where the QP goes on at once.
+ * arx_sock_write_space() then schedules the QP with the next packet that ends,
+ * most often on the CPU that sent it, and the QP continues there at once.
  *
  * Context: bottom halves off.
  */
@@ -143,8 +149,10 @@ bool arx_sock_must_drain(struct arx_qp *qp)
 	if (!arx_sock_waits(qp))
 		return false;
 	WRITE_ONCE(qp->tx_behind, true);
-	smp_mb();	/* tx_behind, then the socket's fill once more */
-	/* If not, it stays set: one wake-up too many, but none too few. */
+	smp_mb();	/* tx_behind, then the socket's bytes once more */
+	/*
+	 * If not, the flag stays set: one wake-up too many, but none too few.
+	 */
 	return arx_sock_waits(qp);
 }
 
@@ -164,20 +172,20 @@ bool arx_sock_has_room(struct arx_qp *qp)
 		return true;
 
 	WRITE_ONCE(qp->tx_blocked, true);
-	smp_mb();	/* tx_blocked, then the socket's fill once more */
+	smp_mb();	/* tx_blocked, then the socket's bytes once more */
 	if (sk_wmem_alloc_get(sk) > ARX_SOCK_SNDBUF / 2) {
 		arx_count(arx_qp_dev(qp), TX_BLOCKED);
 		return false;
 	}
-	/* The QP's other stage may wait on the same flag: wake it for that. */
+	/* The QP's other stage may wait for the same flag: wake it. */
 	if (xchg(&qp->tx_blocked, false))
 		arx_qp_schedule(qp);
 	return true;
 }
 
 /**
- * arx_sock_tell_less - schedule a QP when fewer packets are queued than now
- * @qp: any QP; this host has just dropped packets of it
+ * arx_sock_tell_less - schedule a QP when fewer bytes are queued than now
+ * @qp: any QP; this machine has just dropped packets of it
  *
  * A packet that leaves meanwhile is missed: the caller also sets a timer.
  *
@@ -189,9 +197,11 @@ void arx_sock_tell_less(struct arx_qp *qp)
 }
 
 /**
- * arx_sock_icrc_computed - joined packets got their ICRCs on the way down
- * @skb: of them all; its socket leads to the device that sent it, which counted
- *	ICRCs as avoided. Without one it was received by now: that is another's
+ * arx_sock_icrc_computed - count joined packets that got their ICRCs in the
+ *	stack
+ * @skb: the joined packets; their socket leads to the sending device, which
+ *	counted their ICRCs as avoided. Packets without a socket were received
+ *	meanwhile: their ICRCs are not counted here
  * @n: number of packets
  *
  * Context: bottom halves off.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The socket of a QP: how much of the QP's packets is queued on this host. */
+/* The socket of a QP: the QP's packets that are queued on this machine. */
 #ifndef ARX_SOCK_H
 #define ARX_SOCK_H
 

@@ -11,15 +11,15 @@
 #include "swqes.h"
 
 /*
- * Copies of send WQEs that a QP has room for in the beginning. Most QPs of many
- * have little outstanding, ever; those that have more soon have room for it.
+ * Initial number of copies. Most QPs never have more requests outstanding; the
+ * array of the others grows soon.
  */
 #define ARX_SWQES	8U
 
 /**
- * arx_swqes_init - make room for the first copies
- * @qp: being made; swqe_size is set
- * @entries: of its send ring
+ * arx_swqes_init - allocate the first copies
+ * @qp: being created; swqe_size is set
+ * @entries: number of entries of its send ring
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
@@ -32,7 +32,7 @@ int arx_swqes_init(struct arx_qp *qp, u32 entries)
 	return qp->swqes ? 0 : -ENOMEM;
 }
 
-/* Memory for @room copies, on the account of the QP's application. */
+/* Allocate @room copies, charged to the QP's application. */
 static void *arx_swqes_alloc(struct arx_qp *qp, u32 room, bool atomic)
 {
 	struct mem_cgroup *old = set_active_memcg(qp->memcg);
@@ -47,7 +47,9 @@ static void *arx_swqes_alloc(struct arx_qp *qp, u32 room, bool atomic)
 	return new;
 }
 
-/* Have the copies in @new, with @room for them. Returns what they were in. */
+/*
+ * Move the copies to @new, which has room for @room. Returns the former array.
+ */
 static void *arx_swqes_move(struct arx_qp *qp, void *new, u32 room)
 {
 	void *old = qp->swqes;
@@ -65,14 +67,13 @@ static void *arx_swqes_move(struct arx_qp *qp, void *new, u32 room)
 }
 
 /**
- * arx_swqes_grow - what arx_swqes_add() left to a work that may wait for memory
+ * arx_swqes_grow - the part of arx_swqes_add() that may wait for memory
  * @qp: any QP
  *
- * Nobody but this function and arx_swqes_add() changes how many copies there
- * are room for.
+ * Only this function and arx_swqes_add() change the size of the array.
  *
  * Context: may sleep.
- * Return: true if there is more room now: the requester is to run.
+ * Return: true if there is more room now: the requester must run.
  */
 bool arx_swqes_grow(struct arx_qp *qp)
 {
@@ -92,13 +93,14 @@ bool arx_swqes_grow(struct arx_qp *qp)
 }
 
 /**
- * arx_swqes_add - have room for twice as many copies of send WQEs
+ * arx_swqes_add - double the room for copies of send WQEs
  * @qp: any QP
  *
- * Context: bottom halves off; req.lock held, by somebody who has no pointer to
- * a copy: they move. Copies are only looked at under that lock or comp.lock.
- * Return: false if there is none yet, there is one for each slot of the ring, or
- * no memory.
+ * Context: bottom halves off; req.lock held, by a caller without a pointer to a
+ * copy, because the copies move. Copies are used only under that lock or
+ * comp.lock.
+ * Return: false if there is no more room yet, there is one copy for each slot
+ * of the ring, or no memory.
  */
 bool arx_swqes_add(struct arx_qp *qp)
 {

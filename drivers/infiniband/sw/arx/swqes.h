@@ -6,9 +6,9 @@
 #include "qp.h"
 
 /*
- * Bytes of these copies that are allocated where the requester works, in atomic
- * context: what a slab has or the page allocator gives readily. More is left to
- * a work, which can wait for memory and use pages that are not contiguous.
+ * Bytes of copies that are allocated in atomic context, by the requester: a
+ * size for which the allocators rarely fail. Larger arrays are left to a work,
+ * which can wait for memory and use pages that are not contiguous.
  */
 #define ARX_SWQES_ATOMIC	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 

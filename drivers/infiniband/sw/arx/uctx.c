@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* User contexts: what a process that opens the device has. */
+/* User contexts: one for each open device of a process. */
 
 #include <rdma/arx-abi.h>
 
@@ -10,7 +10,7 @@
 
 /**
  * arx_alloc_ucontext - verb: a process opens the device
- * @ib: to be made; the core allocated it
+ * @ib: the context, allocated by the core
  * @udata: of the application
  *
  * Return: 0, -ENOMEM or -EFAULT.
@@ -37,7 +37,7 @@ int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 
 /**
  * arx_dealloc_ucontext - verb: a process closes the device
- * @ib: all its objects are gone
+ * @ib: context without objects
  */
 void arx_dealloc_ucontext(struct ib_ucontext *ib)
 {
@@ -49,10 +49,10 @@ void arx_dealloc_ucontext(struct ib_ucontext *ib)
 
 /**
  * arx_disassociate_ucontext - verb: the device is removed under a process
- * @ib: all its objects are gone
+ * @ib: context without objects
  *
- * That there is such a function tells the core that it need not wait for the
- * process. What there is to do was done when the objects were destroyed.
+ * The existence of this function tells the core not to wait for the process.
+ * The destruction of the objects has done all the work.
  */
 void arx_disassociate_ucontext(struct ib_ucontext *ib)
 {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Where QPs go on with what is copied on this machine.
+ * Continues copies on this machine.
  *
- * A send to a QP on the same machine is a copy, and the only bound on what one
- * call may post is the length of the ring: 64 TiB. The call itself makes a first
- * part of the copy (doorbell.c). The rest must not be a softirq's: a softirq is
- * charged to nobody and delays everybody on its CPU. So a thread of the
- * application's process goes on: the scheduler, the CPU cgroup, priority and
- * affinity of the process apply to the copy, and the copy ends with the process.
+ * A send to a QP of the same machine is a copy, and the only bound on what one
+ * call may post is the length of the ring: 64 TiB. The call itself makes the
+ * first part of the copy (doorbell.c). The rest must not run in a softirq: a
+ * softirq is charged to nobody and delays all programs on its CPU. So a thread
+ * of the application's process continues: the scheduler, the CPU cgroup,
+ * priority and affinity of the process apply to the copy, and the copy ends
+ * with the process.
  *
- * Kernel consumers' QPs go on in a workqueue. So do all QPs if the kernel has no
- * threads of this kind (CONFIG_VHOST_TASK): they yield to others then, but are
- * not charged for.
+ * QPs of kernel consumers continue in a workqueue. So do all QPs if the kernel
+ * has no threads of this kind (CONFIG_VHOST_TASK): their copies yield to other
+ * programs then, but are charged to nobody.
  */
 
 #include <linux/module.h>
@@ -25,11 +26,14 @@
 
 static struct workqueue_struct *arx_worker_wq;
 
-/* Workers whose context is gone and whose thread is not. */
+/* Workers whose context has ended and whose thread has not. */
 static atomic_t arx_workers_over;
 static DECLARE_WAIT_QUEUE_HEAD(arx_workers_settled);
 
-/* One share of a QP's work, in process context; then others of the list. */
+/*
+ * Do one share of a QP's work, in process context; other QPs of the list
+ * follow.
+ */
 static void arx_worker_run(struct arx_qp *qp)
 {
 	if (arx_requester_kick(qp))
@@ -65,7 +69,7 @@ static void arx_worker_stop(struct work_struct *stop)
 	module_put(THIS_MODULE);
 }
 
-/* By the thread, which may come by here again before it is stopped. */
+/* Called by the thread, which may call it again before it is stopped. */
 static void arx_worker_leave(struct arx_worker *worker)
 {
 	if (worker->leaving)
@@ -77,8 +81,8 @@ static void arx_worker_leave(struct arx_worker *worker)
 /*
  * The CPU cgroup stops a thread that has used up its quota when the thread
  * returns to user space, by task work (6.18 and later). This thread never
- * returns there. A notification has the loop around arx_worker_work() run task
- * work, as it does for signals.
+ * returns there. A notification makes the loop around arx_worker_work() run
+ * task work, as it does for signals.
  */
 static void arx_worker_may_be_throttled(void)
 {
@@ -88,8 +92,8 @@ static void arx_worker_may_be_throttled(void)
 
 /*
  * The thread's loop body; false to sleep until it is woken. A QP of the list is
- * taken and worked for in one section: arx_destroy_qp() takes it off the list,
- * then waits for all sections.
+ * taken and processed in one section: arx_destroy_qp() removes it from the
+ * list, then waits for all sections.
  */
 static bool arx_worker_work(void *data)
 {
@@ -114,7 +118,7 @@ static bool arx_worker_work(void *data)
 	return qp;
 }
 
-/* The process ends, or becomes another program. */
+/* The process ends, or executes another program. */
 static void arx_worker_killed(void *data)
 {
 	struct arx_worker *worker = data;
@@ -129,14 +133,14 @@ static void arx_worker_killed(void *data)
 }
 
 /**
- * arx_worker_init - before any QP is made
+ * arx_worker_init - called before any QP is created
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.
  */
 int arx_worker_init(void)
 {
-	/* A kernel consumer may write pages out by it. */
+	/* A kernel consumer may need it to write pages out. */
 	arx_worker_wq = alloc_workqueue("arx", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	return arx_worker_wq ? 0 : -ENOMEM;
 }
@@ -152,8 +156,8 @@ void arx_worker_exit(void)
 /**
  * arx_worker_settle - wait until threads without a context have ended
  *
- * They do so at once, and the module may be removed; but not those of a process
- * that is stopped or frozen, for which nobody waits: these keep the module.
+ * They end at once, and the module may be removed. But the threads of a process
+ * that is stopped or frozen keep the module, and no code waits for them.
  *
  * Context: may sleep.
  */
@@ -164,7 +168,7 @@ void arx_worker_settle(void)
 }
 
 /**
- * arx_worker_make - a worker without a thread, for a new user context
+ * arx_worker_make - create a worker without a thread, for a new user context
  *
  * Context: may sleep.
  * Return: the worker, or NULL without memory.
@@ -184,12 +188,13 @@ struct arx_worker *arx_worker_make(void)
 }
 
 /**
- * arx_worker_start - have a thread of the current process, if there is none yet
- * @worker: of a QP that will be able to send when this has succeeded, or NULL
+ * arx_worker_start - start a thread of the current process, if there is none
+ *	yet
+ * @worker: of a QP that can send when this has succeeded, or NULL
  *
  * Context: process of the application.
  * Return: 0, or why there can be no thread: -EAGAIN, -ENOMEM, or a signal that
- * has the system call begin anew.
+ * restarts the system call.
  */
 int arx_worker_start(struct arx_worker *worker)
 {
@@ -215,11 +220,12 @@ int arx_worker_start(struct arx_worker *worker)
 }
 
 /**
- * arx_worker_end - the context is gone
- * @worker: its worker, whose QPs are gone, too; freed
+ * arx_worker_end - the context has ended
+ * @worker: its worker, whose QPs have been destroyed; freed
  *
- * The thread has itself stopped, or is stopped when it is killed. It may be in a
- * process that is stopped or frozen, and a removed device waits for no process.
+ * The thread stops itself, or is stopped when it is killed. It may be in a
+ * process that is stopped or frozen, and the removal of a device waits for no
+ * process.
  *
  * Context: may sleep.
  */
@@ -235,7 +241,10 @@ void arx_worker_end(struct arx_worker *worker)
 	spin_lock_irq(&worker->lock);
 	WRITE_ONCE(worker->over, true);
 	killed = worker->killed;
-	/* Unlocked, the worker may be freed as soon as its thread has seen it. */
+	/*
+	 * Once unlocked, the worker may be freed as soon as its thread has seen
+	 * the flag.
+	 */
 	if (killed)
 		queue_work(arx_worker_wq, &worker->stop);
 	else
@@ -244,8 +253,8 @@ void arx_worker_end(struct arx_worker *worker)
 }
 
 /**
- * arx_worker_add - make a QP know its worker
- * @qp: being made
+ * arx_worker_add - give a QP its worker
+ * @qp: being created
  * @worker: of its application, or NULL for a kernel consumer
  */
 void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker)
@@ -256,13 +265,13 @@ void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker)
 }
 
 /**
- * arx_worker_queue - have a QP's worker go on with it
+ * arx_worker_queue - make a QP's worker continue the QP's copies
  * @qp: any QP
  *
- * Nobody goes on for a process that has ended and left its QPs to another: that
- * one's kicks do so.
+ * If the process has ended and left its QPs to another process, no thread
+ * continues: the kicks of the other process do.
  *
- * Context: any with interrupts on or bottom halves off; @qp stays.
+ * Context: any with interrupts on or bottom halves off; @qp must stay valid.
  */
 void arx_worker_queue(struct arx_qp *qp)
 {
@@ -281,13 +290,13 @@ void arx_worker_queue(struct arx_qp *qp)
 		queued = true;
 	}
 	spin_unlock_irqrestore(&worker->lock, flags);
-	/* The task is there before a QP can send. */
+	/* The thread exists before a QP can send. */
 	if (queued)
 		arx_task_wake(READ_ONCE(worker->task));
 }
 
 /**
- * arx_worker_is_gone - true if the thread was killed and the QPs were not
+ * arx_worker_is_gone - true if the thread was killed and the QPs live on
  * @qp: any QP
  */
 bool arx_worker_is_gone(const struct arx_qp *qp)
@@ -296,7 +305,8 @@ bool arx_worker_is_gone(const struct arx_qp *qp)
 }
 
 /**
- * arx_worker_forget - behind arx_section_wait() no thread works for a QP
+ * arx_worker_forget - remove a QP; after arx_section_wait() no thread works for
+ *	it
  * @qp: about to be destroyed
  *
  * Context: process context.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Where QPs go on with what is copied on this machine. */
+/* Continues copies on this machine. */
 #ifndef ARX_WORKER_H
 #define ARX_WORKER_H
 
@@ -12,21 +12,22 @@ struct arx_qp;
 struct vhost_task;
 
 /**
- * struct arx_worker - a thread of an application's process that copies for it
+ * struct arx_worker - a thread of an application's process that copies for its
+ *	QPs
  * @task: the thread; NULL: none of its QPs could send yet, or the kernel has no
  *	such threads. Set once, before the first QP can send
- * @start: of setting @task
- * @lock: of what follows, and of each QP's late_link and retired
+ * @start: serialises setting @task
+ * @lock: protects the fields below, and each QP's late_link and retired
  * @qps: QPs that have more to copy, each once, the next one first
  * @killed: the thread ends with its process; published
- * @over: the context is gone; published
+ * @over: the context has ended; published
  * @leaving: the thread has queued @stop
  * @stop: waits for the thread and frees the worker
  */
 struct arx_worker {
 	struct vhost_task *task;
-	struct mutex start;	/* of setting task */
-	spinlock_t lock;	/* of qps */
+	struct mutex start;	/* serialises setting task */
+	spinlock_t lock;	/* protects qps */
 	struct list_head qps;
 	bool killed;
 	bool over;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Preloaded into perftest's client, which sleeps for a second after it has
- * connected to a server that is already listening. Nothing is measured then.
+ * connected to a listening server, without measuring.
  */
 
 unsigned int sleep(unsigned int seconds);

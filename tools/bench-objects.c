@@ -2,9 +2,9 @@
 /*
  * bench-objects DEVICE mr|qp|cq BYTES THREADS SECONDS
  *
- * Make an object and end it, again and again, in each of THREADS threads: a
- * region of BYTES, or a queue pair or completion queue of usual size. Prints, as
- * JSON, microseconds for one of them, from the number that all threads make.
+ * Create and destroy an object repeatedly in each of THREADS threads: a region
+ * of BYTES, or a queue pair or completion queue of usual size. Prints, as JSON,
+ * microseconds for one object, from the number of all threads.
  */
 #include <infiniband/verbs.h>
 #include <pthread.h>

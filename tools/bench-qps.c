@@ -4,17 +4,17 @@
  *
  * Connect COUNT RC queue pairs of the first device to as many of the second,
  * each device opened in its network namespace, and write 8 bytes at a time,
- * always waiting for the completion: by the first pair alone while the others
- * are idle, then by all in turn. Prints, as JSON, microseconds for each message
- * and the kernel's memory for an idle QP beside its rings, which are memory of
- * the application's size and choice. Between messages, again and again, a loop of
- * fixed work runs: a machine that others slow down slows both, and what a
- * message takes in loops says more about how that grows with COUNT.
+ * always waiting for the completion: first over the first pair alone while the
+ * others are idle, then over all in turn. Prints, as JSON, microseconds for
+ * each message and the kernel's memory for an idle QP without its rings, whose
+ * size the application chooses. Between the messages a loop of fixed work runs
+ * repeatedly: on a busy machine both take longer, so the number of loops for a
+ * message shows better how its cost grows with COUNT.
  *
- * With "busy", there are two pairs, and the other one always has 1 GiB posted:
- * the median, the 99th and 99.9th percentile and the most that a message takes
- * beside it. And, just before, the longest that the machine keeps two threads,
- * which do nothing but read the clock, from doing so.
+ * With "busy", there are two pairs, and the other pair always has 1 GiB posted:
+ * prints the median, the 99th and 99.9th percentile and the maximum of a
+ * message beside it. Also prints the longest time, measured just before, for
+ * which the machine stops two threads that only read the clock.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 #define DEPTH	16
-#define BULK	(64UL << 20)	/* DEPTH of them are posted */
+#define BULK	(64UL << 20)	/* DEPTH of these are posted */
 
 struct side {
 	struct ibv_context *context;
@@ -153,7 +153,7 @@ static void write_one(struct side *from, struct side *to, int i)
 	check(n == 1 && wc.status == IBV_WC_SUCCESS, "completion");
 }
 
-/* Always the same work, of some hundred microseconds. Returns seconds. */
+/* Fixed work of some hundred microseconds. Returns seconds. */
 static double loop(void)
 {
 	static volatile unsigned int words[1024];
@@ -166,20 +166,20 @@ static double loop(void)
 }
 
 struct cost {
-	double us;	/* of a message */
-	double loops;	/* of a message */
+	double us;	/* for a message */
+	double loops;	/* for a message */
 };
 
 #define SLICE	(5e-3)	/* seconds of messages between two loops */
 
-/* What a message costs, of @count QPs in turn. */
+/* Cost of a message over @count QPs in turn. */
 static struct cost measure(struct side *from, struct side *to, int count, double seconds)
 {
 	double end, start, messages = 0, loops = 0;
 	long n = 0, slices = 0;
 	int i;
 
-	/* Not the first message of a QP, which finds its route. */
+	/* Without the first message of a QP, which looks up its route. */
 	for (i = 0; i < count; i++)
 		write_one(from, to, i);
 	end = now() + seconds;
@@ -238,7 +238,7 @@ static void stay_on(int cpu)
 	check(!sched_setaffinity(0, sizeof(cpus), &cpus), "sched_setaffinity");
 }
 
-/* The longest this thread is kept from reading the clock, in microseconds. */
+/* Longest time for which this thread was stopped, in microseconds. */
 static double stall(int cpu)
 {
 	double last, read, most = 0;
@@ -259,7 +259,7 @@ static void *stall_there(void *most)
 	return NULL;
 }
 
-/* Both CPUs are busy then, as they are with the messages; or the only one is. */
+/* Both CPUs, or the only one, are as busy as with the messages. */
 static double longest_stall(double seconds)
 {
 	double here, there = 0;
@@ -278,7 +278,7 @@ static double longest_stall(double seconds)
 	return here > there ? here : there;
 }
 
-/* One pair writes 8 bytes at a time while the other always has 1 GiB to write. */
+/* One pair writes 8 bytes at a time while the other has 1 GiB to write. */
 static void measure_beside_bulk(struct side *from, struct side *to, double seconds)
 {
 	static double took[1000000];
@@ -307,7 +307,7 @@ static void measure_beside_bulk(struct side *from, struct side *to, double secon
 	printf("\"p999\": %.3f, \"most\": %.3f, \"stall\": %.3f}\n", took[n * 999L / 1000], took[n - 1], stalled);
 }
 
-/* In KiB; what is free, or could be at once. */
+/* In KiB; free memory, and memory that can be reclaimed at once. */
 static long available(void)
 {
 	FILE *file = fopen("/proc/meminfo", "r");
@@ -321,7 +321,7 @@ static long available(void)
 	return kib;
 }
 
-/* What this process has mapped, and so what of it is rings. */
+/* Mapped memory of this process, of which the rings are a part. */
 static long mapped(void)
 {
 	FILE *file = fopen("/proc/self/statm", "r");

@@ -3,13 +3,14 @@
  * Latency of TCP: a message there and back, blocking, without Nagle.
  *   bench-tcp server PORT SIZE
  *   bench-tcp client PORT SIZE ADDRESS SECONDS LEAST
- * The client goes on for SECONDS and for LEAST messages at least. It prints
- * half of the round trip in microseconds, as perftest does for write and send:
- * the median, the 99 % and the 99.9 %.
+ * The client runs for SECONDS and for at least LEAST messages. It prints half
+ * of the round trip in microseconds, like perftest for WRITE and SEND: the median,
+ * the 99 % and the 99.9 %.
  *   bench-tcp turn NETNS NETNS ADDRESS COUNT SECONDS
  * makes COUNT connections from the first network namespace to ADDRESS in the
- * second one, and sends 8 bytes at a time, always waiting for their arrival: by
- * the first alone, then by all in turn. It prints microseconds for each.
+ * second one, and sends 8 bytes at a time, always waiting for their arrival:
+ * over the first connection alone, then over all in turn. It prints
+ * microseconds for each message.
  */
 
 #define _GNU_SOURCE
@@ -36,7 +37,7 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
-/* Returns false when the other end has closed. */
+/* Returns false if the other end has closed the connection. */
 static int take(int fd, char *buffer, size_t size)
 {
 	size_t done = 0;

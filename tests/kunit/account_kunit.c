@@ -9,8 +9,8 @@
 /**
  * struct account_test - a user without capabilities, with an address space
  * @user: the user
- * @cred: whose credentials the test has
- * @old: the ones that it had
+ * @cred: credentials of the test
+ * @old: its former credentials
  * @limit: pages that the process may pin
  */
 struct account_test {
@@ -83,11 +83,11 @@ static void account__allowance(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&t->user->ring_pages),
 			ARX_USER_RING_PAGES - 10);
 	arx_uncharge_pages(&b);
-	/* Once is enough. */
+	/* The second call does nothing. */
 	arx_uncharge_pages(&b);
 }
 
-/* What is beyond the allowance is pinned memory of the process. */
+/* Memory beyond the allowance is pinned memory of the process. */
 static void account__beyond_allowance(struct kunit *test)
 {
 	struct account_test *t = test->priv;
@@ -113,7 +113,7 @@ static void account__beyond_allowance(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pinned(), 0);
 }
 
-/* Refused, nothing stays counted, though the allowance had room for a part. */
+/* Refused: nothing stays charged, even if the allowance had room for a part. */
 static void account__refused(struct kunit *test)
 {
 	struct account_test *t = test->priv;
@@ -156,7 +156,7 @@ static void account__attachments(struct kunit *test)
 		arx_user_detach(t->user);
 }
 
-/* As many as query_device says, and not one more. */
+/* As many as query_device reports, and not one more. */
 static void account__objects(struct kunit *test)
 {
 	struct arx_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* cq.c: CQEs, arming, notification, as a kernel consumer and as an application. */
+/* cq.c: CQEs, arming, notification; for kernel consumers and applications. */
 
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -9,13 +9,13 @@
 #define CQES	4
 
 /**
- * struct cq_test - a device, its CQ, and what the CQ's owner was told
+ * struct cq_test - a device, its CQ, and the notifications of the CQ's owner
  * @dev: device with only a GSI QP
  * @cq: its CQ
- * @qp: the QP that completions name
- * @told: notifications
- * @errors: asynchronous events
- * @done: of the last notification
+ * @qp: the QP of the completions
+ * @told: number of notifications
+ * @errors: number of asynchronous events
+ * @done: completes with the last notification
  */
 struct cq_test {
 	struct arx_dev dev;
@@ -73,7 +73,7 @@ static void cq_exit(struct kunit *test)
 	free_percpu(t->dev.stats);
 }
 
-/* From here on the CQ is told about like an application's: at once. */
+/* From here on notifications come at once, as for an application's CQ. */
 static void as_application(struct cq_test *t)
 {
 	t->cq.ib.uobject = (void *)t;
@@ -127,7 +127,7 @@ static void cq__in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->errors, 0);
 }
 
-/* Hardware drops a destroyed QP's completions, and so does this. */
+/* Completions of a destroyed QP are dropped, as hardware does. */
 static void cq__of_a_dead_qp(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
@@ -153,7 +153,7 @@ static void cq__time_stamps(struct kunit *test)
 	KUNIT_EXPECT_LE(test, cqe[1].timestamp, ktime_get_ns());
 }
 
-/* One completion too many: one event, and none is written any more. */
+/* One completion too many: one event, and no CQE is written any more. */
 static void cq__overflow(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
@@ -174,7 +174,7 @@ static void cq__overflow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->errors, 1);
 }
 
-/* An application's index is not believed where it would do harm. */
+/* An application's wrong index does no harm. */
 static void cq__lying_consumer(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
@@ -186,7 +186,7 @@ static void cq__lying_consumer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->cq.prod, 0);
 }
 
-/* Completions that happen at one time; returns how many were not lost. */
+/* Add completions at one time; returns how many were not lost. */
 static int add_at_once(struct cq_test *t, int n, bool solicited)
 {
 	int taken = 0;
@@ -226,7 +226,10 @@ static void cq__at_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, wc[i].wr_id, i);
 }
 
-/* What there was room for is there, and the event about the rest comes once. */
+/*
+ * Completions that fit are in the CQ, and the event about the others comes
+ * once.
+ */
 static void cq__too_many_at_once(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
@@ -240,7 +243,7 @@ static void cq__too_many_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 0);
 }
 
-/* As an application does that has mapped the ring and taken up to @cons. */
+/* Like an application that has mapped the ring and polled up to @cons. */
 static int resize(struct kunit *test, u32 cqes, u32 cons)
 {
 	struct cq_test *t = test->priv;
@@ -252,7 +255,7 @@ static int resize(struct kunit *test, u32 cqes, u32 cons)
 	return arx_cq_commit(&t->cq);
 }
 
-/* It costs the same however much is, or is said to be, in the CQ. */
+/* The cost does not depend on the number of CQEs, nor on a wrong index. */
 static void cq__resized(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
@@ -300,7 +303,7 @@ static void cq__not_resized(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, t->cq.next.mem);
 	KUNIT_EXPECT_EQ(test, t->cq.ib.cqe, CQES);
 	KUNIT_EXPECT_TRUE(test, add(t, 3, IB_WC_SUCCESS, false));
-	t->cq.ib.uobject = NULL;	/* to be polled here */
+	t->cq.ib.uobject = NULL;	/* so that kernel verbs can poll it */
 	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), CQES);
 	KUNIT_EXPECT_EQ(test, wc[3].wr_id, 3);
 }
@@ -329,7 +332,7 @@ static void arming_name(const struct arming *a, char *name)
 
 KUNIT_ARRAY_PARAM(arming, armings, arming_name);
 
-/* As an application arms: it writes the header. */
+/* An application arms by a write to the header. */
 static void cq__armed_by_application(struct kunit *test)
 {
 	const struct arming *a = test->param_value;
@@ -349,7 +352,7 @@ static void cq__armed_by_application(struct kunit *test)
 
 #define ARM(t)	((t)->cq.ring.hdr->arm += ARX_CQ_ARM_SEQ)
 
-/* In microseconds; shorter than the longest there is. */
+/* In microseconds; shorter than the longest period. */
 static void moderate(struct kunit *test, u16 count, u16 period)
 {
 	struct cq_test *t = test->priv;
@@ -402,7 +405,7 @@ static void cq__moderated_by_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, events_counted(t), 2);
 }
 
-/* All that come at one time count. */
+/* Completions at one time all count. */
 static void cq__moderated_at_once(struct kunit *test)
 {
 	struct cq_test *t = test->priv;
@@ -440,7 +443,7 @@ static void cq__moderated_but_polled(struct kunit *test)
 	msleep(20);
 	KUNIT_EXPECT_EQ(test, t->told, 0);
 
-	/* What was asked for is still due. */
+	/* The request stays open. */
 	add_good(t, 1);
 	wait_for_completion_timeout(&t->done, HZ);
 	KUNIT_EXPECT_EQ(test, t->told, 1);
@@ -469,7 +472,7 @@ static void cq__moderation_turned_off(struct kunit *test)
 	}
 }
 
-/* As a kernel consumer arms; its handler runs later. */
+/* A kernel consumer's handler runs later. */
 static void cq__armed_by_kernel(struct kunit *test)
 {
 	const struct arming *a = test->param_value;
@@ -519,7 +522,7 @@ static void cq__missed_events(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_req_notify_cq(&t->cq.ib, report), 0);
 }
 
-/* The kernel's flags of a completion are not those of applications. */
+/* Kernel consumers and applications have different flags of a completion. */
 static void cq__flags(struct kunit *test)
 {
 	struct arx_cqe cqe = {
@@ -547,7 +550,7 @@ static void cq__flags(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, slots[1].wc_flags, 1 | 8);
 }
 
-/* What an application has mapped is left alone. */
+/* Kernel verbs leave an application's mapped ring alone. */
 static void cq__not_by_kernel_verbs(struct kunit *test)
 {
 	struct cq_test *t = test->priv;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* crc.c. The judge is the kernel's own crc32_le(). */
+/* crc.c, compared with the kernel's crc32_le(). */
 
 #include <kunit/test.h>
 #include <linux/random.h>
@@ -21,7 +21,8 @@ static void arx_crc32_sparse__is_crc32_le(struct kunit *test)
 			u32 seed = get_random_u32();
 
 			KUNIT_ASSERT_EQ_MSG(test,
-					    arx_crc32_sparse(seed, buf + shift, len),
+					    arx_crc32_sparse(seed, buf + shift,
+							     len),
 					    crc32_le(seed, buf + shift, len),
 					    "len %u, shift %u", len, shift);
 		}

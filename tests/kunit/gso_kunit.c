@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* gso.c and fold.c: packets of all lengths together, and each of them again. */
+/* gso.c and fold.c: packets of all lengths joined, and split again. */
 
 #include <kunit/test.h>
 #include <linux/if_ether.h>
@@ -12,7 +12,7 @@
 #define OUTER		(ETH_HLEN + 40 + 8)	/* MAC, the longer IP, UDP */
 #define SPAN		8192
 
-static u32 computed;	/* ICRCs that were not there before */
+static u32 computed;	/* newly computed ICRCs */
 
 /* sock.c */
 void arx_sock_icrc_computed(const struct sk_buff *skb, u32 n)
@@ -21,10 +21,10 @@ void arx_sock_icrc_computed(const struct sk_buff *skb, u32 n)
 }
 
 /**
- * struct packets - what is joined
- * @len: bytes from BTH to ICRC of each
- * @data: of all, each behind the other, without ICRCs
- * @skb: joined
+ * struct packets - packets to join
+ * @len: bytes of each from BTH to ICRC
+ * @data: bytes of all packets, one after the other, without ICRCs
+ * @skb: joined packets
  */
 struct packets {
 	u32 len[PACKETS];
@@ -32,7 +32,10 @@ struct packets {
 	struct sk_buff *skb;
 };
 
-/* Lengths of what is posted together: all kinds, alike, as a long message's. */
+/*
+ * Lengths of packets that are posted together: all kinds, equal ones, those of
+ * a long message.
+ */
 static const u32 shapes[][PACKETS] = {
 	{ 36, 1052, 16, 44, 2000, 20 },
 	{ 40, 40, 40, 40, 40, 40 },
@@ -49,8 +52,8 @@ static void shape_name(const u32 (*shape)[PACKETS], char *name)
 KUNIT_ARRAY_PARAM(shape, shapes, shape_name);
 
 /*
- * A packet of our own, of which all but @linear bytes are in pages, as if they
- * were of a memory region.
+ * A packet of arx, of which all but @linear bytes are in pages, like those of a
+ * memory region.
  */
 static struct sk_buff *make_packet(struct kunit *test, const u8 *data, u32 len,
 				   u32 linear)
@@ -75,7 +78,7 @@ static struct sk_buff *make_packet(struct kunit *test, const u8 *data, u32 len,
 	return skb;
 }
 
-/* Joined as tx.c does it; packets are @linear bytes long, the rest is paged. */
+/* Joined like tx.c; packets have @linear linear bytes, the rest is in pages. */
 static struct packets *join(struct kunit *test, const u32 *len, u32 linear)
 {
 	struct packets *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
@@ -103,13 +106,16 @@ static struct packets *join(struct kunit *test, const u32 *len, u32 linear)
 		memset(icrc, 0, ARX_ICRC_LEN);
 	}
 	arx_gso_join(first, PACKETS, largest);
-	/* What the stack must not write to may be the last packet's alone. */
+	/*
+	 * Pages that the stack must not write to may belong to the last packet
+	 * only.
+	 */
 	KUNIT_EXPECT_EQ(test, skb_has_shared_frag(first), paged);
 	p->skb = first;
 	return p;
 }
 
-/* Is @skb packet @i, but for its ICRC? */
+/* @skb must be packet @i, except for its ICRC. */
 static void expect_packet(struct kunit *test, const struct packets *p, int i,
 			  const struct sk_buff *skb)
 {
@@ -126,7 +132,7 @@ static void expect_packet(struct kunit *test, const struct packets *p, int i,
 			   skb->len - ARX_ICRC_LEN);
 }
 
-/* Each packet alone, in order, and nothing else; frees them. */
+/* Each packet alone, in order, and no other; frees them. */
 static void expect_packets(struct kunit *test, const struct packets *p,
 			   struct sk_buff *first, struct sk_buff *rest)
 {
@@ -155,7 +161,7 @@ static void gso__split(struct kunit *test)
 	expect_packets(test, p, p->skb, arx_gso_split(p->skb));
 }
 
-/* What a tap holds stays whole. */
+/* A clone that a tap holds stays whole. */
 static void gso__split_of_a_clone(struct kunit *test)
 {
 	struct packets *p = join(test, test->param_value, 100);
@@ -206,7 +212,7 @@ static void gso__split_of_checked(struct kunit *test)
 	split_of_checked(test, 0x0a, whole);		/* WRITE only */
 }
 
-/* Lengths that cannot be are no packets, whoever wrote them. */
+/* Impossible lengths are no packets, whoever wrote them. */
 static void gso__lengths_that_cannot_be(struct kunit *test)
 {
 	static const u32 wrong[] = { 0, 15, 1u << 31, ~0u, SPAN };
@@ -224,7 +230,7 @@ static void gso__lengths_that_cannot_be(struct kunit *test)
 	}
 }
 
-/* Outer headers as tx.c and the stack make them; then from the BTH on. */
+/* Outer headers like those of tx.c and the stack; then from the BTH on. */
 static void dress(struct sk_buff *skb, bool ipv4, u16 id)
 {
 	struct udphdr *udp = skb_push(skb, sizeof(*udp));
@@ -252,15 +258,15 @@ static void dress(struct sk_buff *skb, bool ipv4, u16 id)
 	skb_reset_network_header(skb);
 	arx_gso_mark(skb);
 	memset(skb_push(skb, ETH_HLEN), 0x11, ETH_HLEN);
-	/* From here on it is the stack. */
+	/* From here on the test plays the stack. */
 	SKB_GSO_CB(skb)->mac_offset = skb_headroom(skb);
 	skb_pull(skb, skb_inner_mac_header(skb) - skb->data);
 	skb_reset_mac_header(skb);
 }
 
 /*
- * The outer headers are this packet's, the ICRC is right, and whoever wants to
- * write to a page is told not to.
+ * The outer headers are this packet's, the ICRC is right, and the flag keeps
+ * others from writing to its pages.
  */
 static void expect_finished(struct kunit *test, struct sk_buff *skb,
 			    bool ipv4, u16 id)
@@ -282,14 +288,14 @@ static void expect_finished(struct kunit *test, struct sk_buff *skb,
 	KUNIT_EXPECT_EQ(test, skb_has_shared_frag(skb), skb_is_nonlinear(skb));
 }
 
-/* How the stack may hand packets to arx_gso_segment(). */
+/* Forms in which the stack may hand packets to arx_gso_segment(). */
 #define IPV4		BIT(0)
 #define COPIED		BIT(1)
 #define CLONED		BIT(2)
 #define GATHERED	BIT(3)
 #define WAYS		BIT(4)
 
-/* Let @skb, which is consumed, apart; @clone receives a clone, if there is one. */
+/* Split @skb, which is consumed; @clone receives a clone, if there is one. */
 static struct sk_buff *segment_as(struct kunit *test, struct sk_buff *skb,
 				  u32 how, u16 id, struct sk_buff **clone)
 {
@@ -304,23 +310,26 @@ static struct sk_buff *segment_as(struct kunit *test, struct sk_buff *skb,
 	*clone = how & CLONED ? skb_clone(skb, GFP_KERNEL) : NULL;
 	KUNIT_ASSERT_EQ(test, !*clone, !(how & CLONED));
 	computed = 0;
-	skb->ip_summed = CHECKSUM_NONE;	/* UDP has looked at it */
+	skb->ip_summed = CHECKSUM_NONE;	/* as UDP leaves it */
 	segs = arx_gso_segment(skb, how & GATHERED ? NETIF_F_SG : 0,
 			       ipv4 ? sizeof(struct iphdr) :
 				      sizeof(struct ipv6hdr));
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
-	/* Or __skb_gso_segment() warns, as what it handed in is not there. */
+	/*
+	 * Otherwise __skb_gso_segment() warns, because the packet that it
+	 * passed is gone.
+	 */
 	KUNIT_EXPECT_EQ(test, segs != skb, folded);
 	if (folded)
 		KUNIT_EXPECT_TRUE(test, skb->ip_summed == CHECKSUM_UNNECESSARY);
-	consume_skb(skb);	/* as the stack does with what it handed in */
+	consume_skb(skb); /* as the stack frees the packet that it passed */
 	return segs;
 }
 
 static void segment(struct kunit *test, const u32 *len, u32 how)
 {
 	struct packets *p = join(test, len, 100);
-	u16 id = 0xfffe;	/* it wraps, as the PSN does */
+	u16 id = 0xfffe;	/* wraps, like the PSN */
 	struct sk_buff *segs, *seg, *clone;
 
 	segs = segment_as(test, p->skb, how, id, &clone);
@@ -331,7 +340,7 @@ static void segment(struct kunit *test, const u32 *len, u32 how)
 	seg = segs->next;
 	skb_mark_not_on_list(segs);
 	expect_packets(test, p, segs, seg);
-	if (clone)	/* not a byte of it has changed */
+	if (clone)	/* none of its bytes has changed */
 		expect_packets(test, p, clone, arx_gso_split(clone));
 }
 
@@ -343,7 +352,10 @@ static void gso__segment(struct kunit *test)
 		segment(test, test->param_value, how);
 }
 
-/* What GRO has joined had its ICRCs, which were counted when they were made. */
+/*
+ * Packets that GRO joined had ICRCs, which were counted when they were
+ * computed.
+ */
 static void gso__segment_of_checked(struct kunit *test)
 {
 	struct packets *p = join(test, shapes[1], 100);
@@ -360,7 +372,7 @@ static void gso__segment_of_checked(struct kunit *test)
 }
 
 /**
- * struct folded - a run that is one packet
+ * struct folded - a run that is a super-packet
  * @h: its headers; the PSN wraps in it
  * @len: bytes of payload
  * @mtu: path MTU
@@ -416,7 +428,7 @@ static struct sk_buff *make_folded(struct kunit *test, const struct folded *f,
 	return make_packet(test, bytes, n, linear);
 }
 
-/* Is @skb packet @i of @n of the run, but for its ICRC? */
+/* @skb must be packet @i of @n of the run, except for its ICRC. */
 static void expect_part(struct kunit *test, const struct folded *f, u32 i,
 			u32 n, u32 psn, const u8 *payload,
 			const struct sk_buff *skb)
@@ -490,7 +502,7 @@ static void unfold(struct kunit *test, const struct folded *f, u32 linear,
 	if (!clone)
 		return;
 
-	/* What a tap holds is as it was. */
+	/* A clone that a tap holds is unchanged. */
 	segs = arx_gso_split(clone);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
 	KUNIT_EXPECT_EQ(test, clone->len, arx_headers_len(&f->h) + f->len +
@@ -504,14 +516,14 @@ static void gso__unfold(struct kunit *test)
 	const struct folded *f = test->param_value;
 	u32 how;
 
-	/* Headers alone linear, as they are made; or a packet and a bit. */
+	/* Only headers linear, as they are made; or a packet and a bit. */
 	for (how = 0; how < WAYS; how++) {
 		unfold(test, f, arx_headers_len(&f->h), how);
 		unfold(test, f, f->mtu + 100, how);
 	}
 }
 
-/* What is folded is longer than any packet, and tells of its path MTU. */
+/* A super-packet is longer than any packet, and shows its path MTU. */
 static void gso__folded_stands_out(struct kunit *test)
 {
 	struct arx_headers h = {

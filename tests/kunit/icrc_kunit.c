@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* icrc.c. The packets come from vectors.py: their ICRCs are scapy's. */
+/* icrc.c. The packets come from vectors.py; scapy computed their ICRCs. */
 
 #include <kunit/test.h>
 
@@ -36,7 +36,10 @@ static void free_skb(void *skb)
 	kfree_skb(skb);
 }
 
-/* A packet whose first @linear bytes are linear, the others in pages of @step. */
+/*
+ * A packet whose first @linear bytes are linear, the others in pages of @step
+ * bytes.
+ */
 static struct sk_buff *make_skb(struct kunit *test, const struct vector *v,
 				unsigned int linear, unsigned int step)
 {
@@ -104,7 +107,9 @@ static void icrc__pulled(struct kunit *test)
 	expect_right(test, v, skb);
 }
 
-/* What routers change has no part in it; all else has. */
+/*
+ * Fields that routers change have no part in the ICRC; all other fields have.
+ */
 static void icrc__variant(struct kunit *test)
 {
 	static const u8 v4[] = { 1, 8, 10, 11, 26, 27, 32 };

@@ -56,12 +56,12 @@ static void ids__full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[0]), 0);
 	KUNIT_EXPECT_EQ(test, objects[0].nr, 2);
 	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[1]), -ENOSPC);
-	/* A freed number is not there for the next one. */
+	/* A freed number is not available to the next object. */
 	arx_ids_remove(ids, &objects[0]);
 	KUNIT_EXPECT_EQ(test, arx_ids_add(ids, &objects[1]), -ENOSPC);
 }
 
-/* Half of all numbers rest: those that are drawn are of the other half. */
+/* Half of all numbers are quarantined: drawn numbers are of the other half. */
 static void ids__quarantine(struct kunit *test)
 {
 	struct arx_ids *ids = make_ids(test, 11);
@@ -78,7 +78,7 @@ static void ids__quarantine(struct kunit *test)
 	}
 }
 
-/* A number rests while ARX_IDS_QUARANTINE - 1 others are freed. */
+/* A number is quarantined while ARX_IDS_QUARANTINE - 1 others are freed. */
 static void ids__quarantine_ends(struct kunit *test)
 {
 	struct arx_ids *ids = make_ids(test, 24);
@@ -93,8 +93,8 @@ static void ids__quarantine_ends(struct kunit *test)
 }
 
 /*
- * A process cannot choose numbers that share a bucket: those that do under one
- * seed are spread under another.
+ * A process cannot choose numbers that share a bucket: numbers that share one
+ * under one seed are spread under another.
  */
 static void ids__hash_keyed(struct kunit *test)
 {

@@ -7,7 +7,7 @@
 
 #include "mr.c"
 
-/* The region is used behind the read section: nothing is deregistered here. */
+/* The region is used after the read section: no test deregisters it. */
 static struct arx_mr *find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 			   int access, u64 iova, u64 length)
 {
@@ -185,7 +185,7 @@ static void mr__find_access(struct kunit *test)
 				       IB_ACCESS_REMOTE_WRITE));
 }
 
-/* Blocks of 16 bytes: 0, 1 and 2 follow each other, 3 does not, 4 follows 3. */
+/* Blocks of 16 bytes: 0, 1 and 2 are contiguous, 3 is not, 4 follows 3. */
 #define BLOCK	16
 static u8 memory[8 * BLOCK];
 static const int places[] = { 0, 1, 2, 6, 7 };
@@ -250,7 +250,7 @@ static void mr__at(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, len, p->got);
 }
 
-/* Walked in any steps, the region is the same bytes. */
+/* Read in any steps, the region has the same bytes. */
 static void mr__at_walk(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
@@ -273,7 +273,7 @@ static void mr__at_walk(struct kunit *test)
 	}
 }
 
-/* Should bounds ever be missed, there is no memory behind the blocks. */
+/* If a bounds check is ever missing, there is no memory after the blocks. */
 static void mr__at_beyond(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
@@ -308,7 +308,7 @@ static void mr__dma(struct kunit *test)
 	arx_dereg_mr(ib, NULL);
 }
 
-/* A peer's idea of a kernel address is not followed. */
+/* A kernel address from a peer is not used. */
 static void mr__dma_remote(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
@@ -370,7 +370,8 @@ static void mr__fast_reg(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, buf);
 	KUNIT_EXPECT_EQ(test, map(mr, buf + 100, len), 1);
 	KUNIT_EXPECT_EQ(test, mr->nblocks, 3);
-	mr->ib.iova = (mr->ib.iova & ~PAGE_MASK) | 0x12000;	/* renamed */
+	/* changed after mapping */
+	mr->ib.iova = (mr->ib.iova & ~PAGE_MASK) | 0x12000;
 
 	/* Not before it is registered. */
 	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->pd, key, 0,
@@ -401,7 +402,7 @@ static void mr__fast_reg_refused(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
-/* An invalidation is complete without those who are at work. */
+/* An invalidation is complete only when no request uses the region. */
 static void mr__users(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
@@ -428,7 +429,7 @@ static void mr__users(struct kunit *test)
 						 SZ_4K));
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 1);
 	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), -EBUSY);
-	/* It gets no new users, and is not free for another memory. */
+	/* It gets no new users, and cannot be registered for other memory. */
 	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key, 0, iova, 1));
 	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 1);
 	arx_mr_put(mr);
@@ -439,8 +440,9 @@ static void mr__users(struct kunit *test)
 }
 
 /*
- * Memory that lies as the addresses do in their low 34 bits, in one piece and
- * across a multiple of 16 GiB. Nobody looks there: it is addresses that count.
+ * Addresses of blocks that are contiguous in their low 34 bits, in one piece
+ * and across a multiple of 16 GiB. The test uses the addresses only, not the
+ * memory.
  */
 static void mr__large_blocks(struct kunit *test)
 {
@@ -474,7 +476,9 @@ static void mr__large_blocks(struct kunit *test)
 	arx_mr_free(mr);
 }
 
-/* The next key is announced in advance, but only a registration changes it. */
+/*
+ * The next key is written in advance, but only a registration makes it valid.
+ */
 static void mr__next_key(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
@@ -520,7 +524,7 @@ static void mr__invalidate(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
-/* A peer must not be able to take an application's region away. */
+/* A peer must not be able to invalidate an application's region. */
 static void mr__invalidate_others(struct kunit *test)
 {
 	struct mr_test *t = test->priv;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* qp.c: the states of a QP, their transitions, and what is flushed in them. */
+/*
+ * qp.c: the states of a QP, their transitions, and which requests they flush.
+ */
 
 #include "qp_fixture.h"
 
@@ -50,8 +52,8 @@ static void describe_type(const enum ib_qp_type *type, char *name)
 KUNIT_ARRAY_PARAM(type, types, describe_type);
 
 /*
- * 10.3.1, figure 124. "Any state" may be left for RESET and, but for RESET
- * itself (there is nothing to flush, and the core does not let one), for ERR.
+ * 10.3.1, figure 124. "Any state" may be left for RESET and, except for RESET
+ * itself (it has nothing to flush, and the core does not allow it), for ERR.
  */
 static bool may_go(enum ib_qp_type type, enum ib_qp_state from,
 		   enum ib_qp_state to)
@@ -94,7 +96,7 @@ static void try_transition(struct kunit *test, enum ib_qp_state from,
 			    "%s to %s", state_name(from), state_name(to));
 }
 
-/* Each attribute that is required is. */
+/* Each required attribute is really required. */
 static void try_without(struct kunit *test, enum ib_qp_state from,
 			enum ib_qp_state to)
 {
@@ -122,7 +124,7 @@ static void qp__transitions(struct kunit *test)
 	pair_make_qp(test, test->priv, 0, type);
 	for (from = IB_QPS_RESET; from <= IB_QPS_ERR; from++) {
 		if (type == IB_QPT_RC && from == IB_QPS_SQE)
-			continue;	/* is never there */
+			continue;	/* never given */
 		for (to = IB_QPS_RESET; to <= IB_QPS_ERR; to++) {
 			try_transition(test, from, to);
 			try_without(test, from, to);
@@ -284,7 +286,7 @@ static void qp__post_until_full(struct kunit *test)
 				0);
 	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_SEND, i, 0, 0, 8), -ENOMEM);
 
-	/* The slots of those that complete can be filled again, and no others. */
+	/* Only the slots of completed requests can be filled again. */
 	for (i = 0; i < DEPTH - 1; i++)
 		KUNIT_ASSERT_EQ(test, pair_recv(p, 1, i, 0, 8), 0);
 	p->dev.port_active = true;
@@ -296,7 +298,7 @@ static void qp__post_until_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_SEND, i, 0, 0, 8), -ENOMEM);
 }
 
-/* 10.3.1.7 ERR: all comes back in order, posted before or after. */
+/* 10.3.1.7 ERR: all requests are flushed in order, posted before or after. */
 static void qp__error_flushes(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -330,7 +332,7 @@ static void qp__error_flushes(struct kunit *test)
 	}
 }
 
-/* What the peer acknowledged before is no flush. */
+/* Requests that the peer acknowledged before are not flushed. */
 static void qp__error_in_order(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -351,7 +353,7 @@ static void qp__error_in_order(struct kunit *test)
 	EXPECT_NO_WC(test, &s->scq);
 }
 
-/* What an application has spoilt comes back, too, and so does what follows. */
+/* Malformed WQEs of an application are flushed, too, and so are later ones. */
 static void qp__error_flushes_malformed(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -371,7 +373,7 @@ static void qp__error_flushes_malformed(struct kunit *test)
 	EXPECT_WC(test, &s->rcq, 2, IB_WC_WR_FLUSH_ERR);
 	EXPECT_NO_WC(test, &s->rcq);
 
-	/* A ring that cannot be has no end: nothing is flushed, or for ever. */
+	/* A ring with an impossible index has no end: no WQE is flushed. */
 	s->qp->rq.ring.hdr->prod += 2 * DEPTH;
 	arx_qp_schedule(s->qp);
 	pair_settle(p);
@@ -379,7 +381,7 @@ static void qp__error_flushes_malformed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, work_pending(&s->qp->work));
 }
 
-/* The one that a message finds malformed comes back as that. */
+/* A WQE that a message finds malformed completes with that status. */
 static void qp__malformed_receive(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -397,7 +399,9 @@ static void qp__malformed_receive(struct kunit *test)
 	EXPECT_WC(test, &s->rcq, 2, IB_WC_WR_FLUSH_ERR);
 }
 
-/* A message half received when its QP fails returns its WQE first. */
+/*
+ * A QP that fails in the middle of a message completes the message's WQE first.
+ */
 static void qp__error_in_message(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -417,7 +421,7 @@ static void qp__error_in_message(struct kunit *test)
 	EXPECT_NO_WC(test, &p->side[1].rcq);
 }
 
-/* What is malformed is flushed as well; nobody is there to be told by a NAK. */
+/* Malformed WQEs are flushed as well; no peer gets a NAK. */
 static void qp__error_with_malformed(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -437,7 +441,7 @@ static void qp__error_with_malformed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, s->qp->resp.dead);
 }
 
-/* An SRQ, which the QPs of @p are made with from now on. */
+/* An SRQ, which new QPs of @p use from now on. */
 static struct arx_srq *make_srq(struct kunit *test, struct pair *p,
 				struct arx_pd *pd)
 {
@@ -469,7 +473,7 @@ static void srq_recv(struct kunit *test, struct arx_srq *srq, struct pair *p,
 	KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
 }
 
-/* What an application has mapped is left alone. */
+/* Kernel verbs leave an application's mapped ring alone. */
 static void qp__not_by_kernel_verbs(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -478,7 +482,7 @@ static void qp__not_by_kernel_verbs(struct kunit *test)
 	struct ib_recv_wr wr = {};
 	struct arx_qp *qp;
 
-	srq->ib.uobject = (void *)p;	/* only looked at for being there */
+	srq->ib.uobject = (void *)p;	/* only its existence matters */
 	KUNIT_EXPECT_EQ(test, arx_post_srq_recv(&srq->ib, &wr, &bad), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, bad, &wr);
 	KUNIT_EXPECT_EQ(test, srq->q.ring.hdr->prod, 0);
@@ -496,7 +500,7 @@ static void qp__not_by_kernel_verbs(struct kunit *test)
 	qp->ib.uobject = NULL;
 }
 
-/* Of an SRQ only what the QP has taken comes back; then it says so, once. */
+/* Of an SRQ only the QP's WQE is flushed; the QP then reports so, once. */
 static void qp__error_with_srq(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -528,7 +532,7 @@ static void qp__error_with_srq(struct kunit *test)
 	arx_destroy_srq(&srq->ib, NULL);
 }
 
-/* UC: a SEND that is too long uses up what an SRQ gave for it, a WRITE does not. */
+/* UC: a SEND that is too long uses up its WQE of an SRQ, a WRITE does not. */
 static void qp__uc_with_srq(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -562,7 +566,7 @@ static void qp__uc_with_srq(struct kunit *test)
 	arx_destroy_srq(&srq->ib, NULL);
 }
 
-/* 10.2.9.2: an SRQ has a PD of its own, and its receives are checked by that. */
+/* 10.2.9.2: an SRQ has a PD of its own, which its receives must belong to. */
 static void qp__srq_of_another_pd(struct kunit *test)
 {
 	struct arx_pd *pd = kunit_kzalloc(test, sizeof(*pd), GFP_KERNEL);
@@ -583,7 +587,7 @@ static void qp__srq_of_another_pd(struct kunit *test)
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
 	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
 
-	/* That of the QP has no say. */
+	/* The QP's PD does not matter. */
 	srq_recv(test, srq, p, 1, p->dma->lkey, 100);
 	pair_send(p, 0, IB_WR_SEND, 3, IB_SEND_SIGNALED, 0, 8);
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_LOC_PROT_ERR);
@@ -597,7 +601,7 @@ static void qp__srq_of_another_pd(struct kunit *test)
 	arx_dereg_mr(dma, NULL);
 }
 
-/* Who is still inside when a QP is destroyed cannot start it again. */
+/* A user who is still inside when a QP is destroyed cannot start it again. */
 static void qp__destroyed(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -629,7 +633,7 @@ static void qp__reset_forgets(struct kunit *test)
 	EXPECT_NO_WC(test, &s->rcq);
 	KUNIT_EXPECT_EQ(test, s->qp->sq.hdr->cons, s->qp->sq.hdr->prod);
 
-	/* And begins anew, on both sides. */
+	/* And it starts again, on both sides. */
 	while (pair_take(p, -1))
 		;
 	p->dev.port_active = true;
@@ -643,7 +647,7 @@ static void qp__reset_forgets(struct kunit *test)
 	EXPECT_WC(test, &p->side[1].rcq, 3, IB_WC_SUCCESS);
 }
 
-/* 10.3.1.5 SQD: no further message begins, and RTS goes on. */
+/* 10.3.1.5 SQD: no further message begins, and RTS continues. */
 static void qp__sqd_drains(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -670,7 +674,7 @@ static void qp__sqd_drains(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
 }
 
-/* What is lost in SQD is sent again, and the queue is not drained before. */
+/* Packets lost in SQD are sent again, and the queue is not drained before. */
 static void qp__sqd_retransmits(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -704,7 +708,7 @@ static void qp__sqd_retransmits(struct kunit *test)
 	EXPECT_NO_WC(test, &s->scq);
 }
 
-/* Nothing in flight: drained at once, and told once. */
+/* Nothing in flight: drained at once, and reported once. */
 static void qp__sqd_idle(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -719,7 +723,7 @@ static void qp__sqd_idle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_SQ_DRAINED], 1);
 }
 
-/* A failed message took PSNs that were never sent: UC does not wait for them. */
+/* A failed message took PSNs that were never sent: UC does not wait for it. */
 static void qp__sqd_after_sqe(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -740,7 +744,7 @@ static void qp__sqd_after_sqe(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->sent, 0);
 }
 
-/* Each SQD asks anew for its event. */
+/* Each SQD has its own request for the event. */
 static void qp__sqd_event_asked_for(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -757,8 +761,8 @@ static void qp__sqd_event_asked_for(struct kunit *test)
 }
 
 /*
- * 10.3.1: what was posted before SQE was left comes back flushed, however much
- * of it one turn can flush. What is posted afterwards is sent.
+ * 10.3.1: requests that were posted before SQE was left are flushed, however
+ * many of them one turn can flush. Requests posted afterwards are sent.
  */
 static void qp__sqe_flushes_all(struct kunit *test)
 {
@@ -774,7 +778,7 @@ static void qp__sqe_flushes_all(struct kunit *test)
 	p->dma->lkey ^= 0x100;
 	for (i = 1; i < 8; i++)
 		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 8);
-	local_bh_disable();	/* nobody else flushes the rest meanwhile */
+	local_bh_disable(); /* no other context flushes the rest meanwhile */
 	pair_steps(p, 0, IB_QPS_RTS, 4);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_SQE);
 	KUNIT_EXPECT_EQ(test, s->qp->req.sent, 4);
@@ -790,7 +794,7 @@ static void qp__sqe_flushes_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 }
 
-/* A message that was held up before its first packet does not begin in SQD. */
+/* A message that stopped before its first packet does not begin in SQD. */
 static void qp__sqd_held_up(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -813,7 +817,7 @@ static void qp__sqd_held_up(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 }
 
-/* A message of which a part was sent is not drained. */
+/* A partly sent message is not drained. */
 static void qp__sqd_half_sent(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -831,7 +835,7 @@ static void qp__sqd_half_sent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, attr.sq_draining, 1);
 }
 
-/* What waits behind a send that failed here is not sent, whatever changes. */
+/* Requests after a send that failed are not sent, whatever changes. */
 static void qp__failed_stays_so(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -854,7 +858,7 @@ static void qp__failed_stays_so(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 3, IB_WC_WR_FLUSH_ERR);
 }
 
-/* With a completion lost, on either side, the QP is of no use. */
+/* After a lost completion, on either side, the QP cannot be used. */
 static void qp__cq_overrun(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -980,7 +984,7 @@ static void qp__create_refused(struct kunit *test)
 	REFUSED(cap.max_inline_data, ARX_MAX_INLINE + 1, -EINVAL);
 }
 
-/* What is granted is what a query says. */
+/* A query returns the granted sizes. */
 static void qp__caps_granted(struct kunit *test)
 {
 	static const struct ib_qp_cap caps[] = {

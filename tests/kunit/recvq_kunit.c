@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* recvq.c: fetch of receive WQEs. */
+/* recvq.c: taking of receive WQEs. */
 
 #include <kunit/test.h>
 
@@ -23,7 +23,7 @@ static void recvq_exit(struct kunit *test)
 	arx_recvq_cleanup(test->priv);
 }
 
-/* As the driver does. */
+/* Like the driver. */
 static int take_news(struct kunit *test, struct arx_rwqe *wqe,
 		     enum arx_recvq_news *news)
 {
@@ -121,7 +121,7 @@ static void recvq__post_bad(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(test, &wqe), -ENOENT);
 }
 
-/* What an application that writes its ring itself can put there. */
+/* Entries that an application which writes its own ring can put there. */
 struct hostile {
 	const char *name;
 	u32 num_sge;
@@ -180,7 +180,7 @@ static void recvq__hostile(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, got.wr_id, 77);
 }
 
-/* A ring that has lied is told of once, and not believed again until reset. */
+/* A malformed ring is reported once, and not used again until reset. */
 static void recvq__fails_once(struct kunit *test)
 {
 	struct arx_recvq *q = test->priv;
@@ -203,7 +203,7 @@ static void recvq__fails_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(test, &wqe), -ENOENT);
 }
 
-/* The kernel's own index counts, not what stands in the header. */
+/* The kernel uses its own index, not the one in the header. */
 static void recvq__cons_is_not_read_back(struct kunit *test)
 {
 	struct arx_recvq *q = test->priv;
@@ -251,7 +251,7 @@ static void recvq__reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wqe.wr_id, 9);
 }
 
-/* As an application does that has mapped the ring and written all it posted. */
+/* Like an application that has mapped the ring and written all posted WQEs. */
 static void prepare(struct kunit *test, struct arx_ring *ring, u32 wqes,
 		    u32 from, u32 prod)
 {
@@ -275,7 +275,7 @@ static int move(struct arx_recvq *q, struct arx_ring *to)
 	return err;
 }
 
-/* It goes on where it was, and nothing of the old ring is looked at. */
+/* The queue continues at its index, and reads nothing of the old ring. */
 static void recvq__moved(struct kunit *test)
 {
 	struct arx_recvq *q = test->priv;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ring.h: what it makes of honest and of lying indices. */
+/* ring.h: right and wrong indices. */
 
 #include <kunit/test.h>
 
@@ -34,7 +34,7 @@ static void ring__entry_stays_inside(struct kunit *test)
 				    indices[i] % ENTRIES * STRIDE);
 }
 
-/* Around the end of 32 bits: full after as many as there are, never before. */
+/* Around the wrap of 32 bits: full with the last slot, never before. */
 static void ring__full_and_pending(struct kunit *test)
 {
 	struct arx_ring *ring = make_ring(test);
@@ -54,7 +54,7 @@ static void ring__full_and_pending(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, arx_ring_full(ring, start + ENTRIES));
 }
 
-/* A lying peer: more pending than fit is seen, any other cons reads as full. */
+/* A wrong prod shows as more entries than fit; a wrong cons reads as full. */
 static void ring__lies(struct kunit *test)
 {
 	struct arx_ring *ring = make_ring(test);

@@ -8,8 +8,8 @@
 #include "section.c"
 
 /*
- * A CPU that is in a section, as the others see it: nothing on it is disabled,
- * so that the one who waits can run on it, too.
+ * A CPU that is in a section, as other CPUs see it. Nothing is disabled on it,
+ * so that the waiter can run on it, too.
  */
 static u32 *far_cpu(void)
 {
@@ -56,13 +56,13 @@ static void section__depth(struct kunit *test)
 	arx_section_begin(&word);
 	KUNIT_EXPECT_EQ(test, word & ARX_SECTION_DEPTH, 2);
 	arx_section_end(&word);
-	/* Still in one, and it was never left. */
+	/* Still in the section, which was never left. */
 	KUNIT_EXPECT_EQ(test, word, 1);
 	arx_section_end(&word);
 	KUNIT_EXPECT_EQ(test, word, ARX_SECTION_LEFT);
 }
 
-/* How often sections were left does not run into how deep they are. */
+/* The count of left sections does not overflow into the depth. */
 static void section__wraps(struct kunit *test)
 {
 	u32 word = -ARX_SECTION_LEFT;
@@ -87,7 +87,7 @@ static void section__waits(struct kunit *test)
 	finish(&w);
 }
 
-/* Only the outermost section counts; what lies in it does not end it. */
+/* Only the outermost section counts; leaving an inner one does not end it. */
 static void section__waits_for_outermost(struct kunit *test)
 {
 	struct waiter w;
@@ -102,7 +102,7 @@ static void section__waits_for_outermost(struct kunit *test)
 	finish(&w);
 }
 
-/* A section entered later is not waited for, so the wait has an end. */
+/* The wait ignores sections that were entered later, so it ends. */
 static void section__waits_not_for_later(struct kunit *test)
 {
 	struct waiter w;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ring.c: making rings. What maps them is tested in a machine. */
+/* ring.c: creation of rings. Mapping them is tested in a machine. */
 
 #include <kunit/test.h>
 
@@ -20,7 +20,7 @@ static const struct shape shapes[] = {
 	{ .entries = 64, .stride = 512, .want = 64 },
 	{ .entries = 1000, .stride = 528, .want = 1024 },
 	{ .entries = 1 << 16, .stride = 64, .want = 1 << 16 },
-	/* Beyond what one ring may be, and beyond what 32 bits hold. */
+	/* Larger than a ring may be, and larger than 32 bits can express. */
 	{ .entries = 1 << 30, .stride = 64, .want = 0 },
 	{ .entries = BIT(31), .stride = 1 << 16, .want = 0 },
 	{ .entries = U32_MAX, .stride = U32_MAX, .want = 0 },
@@ -51,8 +51,8 @@ static void uctx__ring_create(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring.hdr->prod | ring.hdr->cons |
 			ring.hdr->flags | ring.hdr->arm, 0);
 	/*
-	 * The last byte is memory. Behind contiguous pages KASAN may see none
-	 * that are not in use, so it is also counted.
+	 * The last byte is memory. After contiguous pages KASAN may see no
+	 * unused ones, so the size is checked, too.
 	 */
 	KUNIT_EXPECT_LE(test, ARX_RING_ENTRIES_OFFSET +
 			(u64)shape->want * shape->stride, ring.mem->size);
@@ -62,7 +62,7 @@ static void uctx__ring_create(struct kunit *test)
 	arx_ring_destroy(&ring);
 }
 
-/* A process maps the very pages that the kernel writes, of either kind. */
+/* A process maps the pages that the kernel writes, of both kinds. */
 static void uctx__ring_pages(struct kunit *test)
 {
 	const struct shape *shape = test->param_value;
@@ -87,7 +87,7 @@ static void uctx__ring_pages(struct kunit *test)
 	arx_ring_destroy(&ring);
 }
 
-/* The offsets that libarx knows. */
+/* The offsets in libarx. */
 static void uctx__ring_layout(struct kunit *test)
 {
 	struct arx_ring ring = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* watch.c: when the kernel looks at a send ring without being told. */
+/* watch.c: when the kernel polls a send ring without a doorbell. */
 
 #include <linux/delay.h>
 #include <linux/sched/stat.h>
@@ -7,8 +7,9 @@
 #include "qp_fixture.h"
 #include "watch.h"
 
-#define FOREVER	1000000000	/* microseconds, an eighth of it, too: no timer fires */
-#define VAIN	20		/* looks that find nothing, until looking ends */
+/* microseconds; no timer expires, not even after an eighth of it */
+#define FOREVER	1000000000
+#define VAIN	20		/* fruitless polls until polling ends */
 
 static struct arx_qp *watched_qp(struct kunit *test)
 {
@@ -18,11 +19,11 @@ static struct arx_qp *watched_qp(struct kunit *test)
 	p->dev.doorbell_usecs = FOREVER;
 	pair_connect(test, p, IB_QPT_RC);
 	qp = p->side[0].qp;
-	qp->ib.uobject = (void *)p;	/* only looked at for being there */
+	qp->ib.uobject = (void *)p;	/* only its existence matters */
 	return qp;
 }
 
-/* As an application does, without a kick. */
+/* Like an application, without a kick. */
 static void post(struct kunit *test, u32 n, int flags, u32 len)
 {
 	struct pair *p = test->priv;
@@ -75,7 +76,7 @@ static void watch__begins(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
-/* Completions that were not polled count like what none has told of. */
+/* Completions that were not polled count like requests without a completion. */
 static void watch__begins_with_completions(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -112,7 +113,10 @@ static void watch__not_for_kernel_consumers(struct kunit *test)
 	qp->ib.uobject = NULL;
 	post_and_kick(test, 12, 0, 8);
 	EXPECT_FLAGS(test, qp, 0);
-	/* Who ends it must not count by sq_prod, which is a consumer's. */
+	/*
+	 * The end of polling must not count by sq_prod, which is for kernel
+	 * consumers.
+	 */
 	qp->ib.uobject = uobject;
 }
 
@@ -125,7 +129,7 @@ static void watch__turned_off(struct kunit *test)
 	EXPECT_FLAGS(test, qp, 0);
 }
 
-/* While it looks: a time of 0 must not have it look without end. */
+/* While it polls: a time of 0 must not make it poll without end. */
 static void watch__turned_off_meanwhile(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -138,7 +142,7 @@ static void watch__turned_off_meanwhile(struct kunit *test)
 	EXPECT_FLAGS(test, qp, 0);
 }
 
-/* A look that comes after the reset state, as in a QP that is destroyed. */
+/* A poll after the reset state, as in a QP that is destroyed. */
 static void watch__look_after_reset(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -187,7 +191,7 @@ static void watch__ends_in_vain(struct kunit *test)
 	}
 	EXPECT_FLAGS(test, qp, 0);
 
-	/* It takes a new stream to begin again. */
+	/* Only a new stream starts it again. */
 	post_and_kick(test, 7, 0, 8);
 	EXPECT_FLAGS(test, qp, 0);
 	post_and_kick(test, 1, 0, 8);
@@ -212,7 +216,10 @@ static void watch__seats_anew(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
-/* Looks that find few come less often, those that find many as often again. */
+/*
+ * Polls that find few requests become rarer, polls that find many more
+ * frequent.
+ */
 static void watch__paces(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -238,8 +245,8 @@ static void watch__paces(struct kunit *test)
 }
 
 /*
- * Nobody runs here, for a test is a kernel thread: wherever its QP began. With
- * bottom halves off the looks that are due at once stay due.
+ * This CPU is idle, because a test is a kernel thread, wherever its QP began.
+ * With bottom halves off, polls that are due at once stay due.
  */
 static bool by_timer_in_vain(struct kunit *test, u8 vain)
 {
@@ -274,7 +281,10 @@ static void watch__looks_no_more_at_once(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, by_timer_in_vain(test, 12));
 }
 
-/* Streams come in bursts: after one, the next is not to be proved again. */
+/*
+ * Streams come in bursts: after one burst, the next need not prove itself
+ * again.
+ */
 static void watch__begins_again(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -286,13 +296,13 @@ static void watch__begins_again(struct kunit *test)
 	for (i = 0; i < VAIN + 1; i++)
 		pair_look(test->priv, 0);
 	EXPECT_FLAGS(test, qp, 0);
-	/* An answer alone is no reason. */
+	/* A response alone is no reason. */
 	pair_requester(test->priv, 0);
 	EXPECT_FLAGS(test, qp, 0);
 	post_and_kick(test, 1, 0, 8);
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 
-	/* This one was of no use. */
+	/* This polling was fruitless. */
 	for (i = 0; i < VAIN; i++)
 		pair_look(test->priv, 0);
 	post_and_kick(test, 7, 0, 8);
@@ -312,7 +322,7 @@ static void watch__forgets(struct kunit *test)
 	KUNIT_EXPECT_GT(test, qp->watch.again, 1);
 }
 
-/* A CPU's share of the looking is counted while it looks, and only then. */
+/* The load of a CPU is counted while it polls, and only then. */
 static void watch__load(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -329,7 +339,10 @@ static void watch__load(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 0);
 }
 
-/* One in all that time is no stream, and waited for the timer in vain. */
+/*
+ * A single request in all that time is no stream, and waited for the timer
+ * needlessly.
+ */
 static void watch__ends_with_one(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -343,7 +356,7 @@ static void watch__ends_with_one(struct kunit *test)
 	EXPECT_FLAGS(test, qp, 0);
 }
 
-/* Posted behind the last look, before the flag was clear: nobody kicks. */
+/* Posted after the last poll, before the flag was clear: no kick comes. */
 static void watch__posted_while_it_ends(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -377,7 +390,9 @@ static void watch__ends_with_the_connection(struct kunit *test)
 	EXPECT_FLAGS(test, qp, 0);
 }
 
-/* In the error state what is posted without a kick is flushed all the same. */
+/*
+ * In the error state requests that are posted without a kick are flushed, too.
+ */
 static void watch__flushes(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * wire.c. The packets come from vectors.py: made by scapy, read by tshark.
- * Their headers must mean here what was put in there, and be written the same.
+ * wire.c. The packets come from vectors.py: made by scapy, checked by tshark.
+ * arx must read from their headers what scapy put in, and write the same.
  */
 
 #include <kunit/test.h>
@@ -12,7 +12,7 @@
 #define OUTER_V4	28
 #define OUTER_V6	48
 
-/* What all vectors share. */
+/* Fields of all vectors. */
 #define COMMON	.pkey = 0xffff, .qpn = 0x123456, .psn = 0xfffffe
 #define RETH	.va = 0x1122334455667788, .rkey = 0x99aabbcc,	\
 		.dma_len = 0xddeeff01
@@ -132,7 +132,7 @@ static void write__vector(struct kunit *test)
 	u8 want[ARX_MAX_HEADERS];
 
 	memcpy(want, v->bth, v->len);
-	/* scapy's cnp() has no such bit; nobody looks at it. */
+	/* scapy's cnp() does not set this bit; no receiver checks it. */
 	want[1] |= ARX_BTH_MIGRATED;
 
 	memset(out, 0x5a, sizeof(out));
@@ -142,7 +142,7 @@ static void write__vector(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out[v->len], 0x5a);
 }
 
-/* Every opcode that exists is written as it was read; no other is read. */
+/* Every existing opcode is written as it was read; no other is read. */
 static void opcodes__round_trip(struct kunit *test)
 {
 	u8 in[ARX_MAX_HEADERS] = {};
@@ -170,7 +170,7 @@ static void opcodes__round_trip(struct kunit *test)
 	}
 	/* Table 38: RC 23 (no FLUSH, no ATOMIC WRITE), UC 12, UD 2; CNP */
 	KUNIT_EXPECT_EQ(test, known, 23 + 12 + 2 + 1);
-	/* The other codes of RC are understood so far that they are refused. */
+	/* The other codes of RC are parsed only to be refused. */
 	KUNIT_EXPECT_EQ(test, reserved, 32 - 23);
 }
 
@@ -185,7 +185,7 @@ static void plain_bth(struct arx_bth *bth, u8 opcode, u32 psn)
 	};
 }
 
-/* A BTH with one field changed; which one, @what tells. */
+/* A BTH with one changed field, selected by @what. */
 static void vary(struct arx_bth *bth, int what)
 {
 	switch (what) {
@@ -217,8 +217,9 @@ static void vary(struct arx_bth *bth, int what)
 }
 
 /*
- * Behind each packet, each packet with the next PSN: it goes on exactly if it is
- * the middle of the same kind of message, and nothing else about it is new.
+ * After each packet, each packet with the next PSN: it continues the message
+ * exactly if it is a middle packet of the same kind of message, and has nothing
+ * else that is new.
  */
 static void goes_on__all_opcodes(struct kunit *test)
 {
@@ -240,7 +241,7 @@ static void goes_on__all_opcodes(struct kunit *test)
 				!(last.flags & ARX_LAST) && !h.flags);
 		found += arx_bth_goes_on(&last, 0, in);
 	}
-	/* Behind first and middle: SEND and WRITE of RC and UC, READ response */
+	/* After first and middle: SEND and WRITE of RC and UC, READ response */
 	KUNIT_EXPECT_EQ(test, found, 2 * (2 * 2 + 1));
 
 	plain_bth(bth, 0x07, ARX_PSN_MASK);	/* RC WRITE middle */
@@ -252,7 +253,7 @@ static void goes_on__all_opcodes(struct kunit *test)
 	}
 }
 
-/* The next packet in the middle, however it was laid out. */
+/* The next middle packet equals one that was written as a whole. */
 static void next__as_written(struct kunit *test)
 {
 	static const u8 middles[] = { 0x01, 0x07, 0x0e, 0x21, 0x27 };
@@ -295,7 +296,7 @@ static void read__pad_without_payload(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_headers_read(&h, in, 16), -EINVAL);
 }
 
-/* Table 45 doubles every two values, but for its beginning. */
+/* Table 45 doubles every two values, except at its beginning. */
 static void rnr_timer__table(struct kunit *test)
 {
 	int i;

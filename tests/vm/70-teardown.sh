@@ -38,7 +38,8 @@ at_once() {
 	echo "$* took $took ms"
 }
 
-# traffic FROM TO: endless messages of all kinds in the background; the process IDs are in $traffic
+# traffic FROM TO: endless messages of all kinds in the background; the process
+# IDs are in $traffic
 traffic() {
 	verify -f 4 -a "h$1:$driver$1" -b "h$2:$driver$2" 'traffic: op=mix size=50000 vary=1 qps=4 both=1 srq=1 count=5000 seconds=100' \
 		>"$scratch/traffic" 2>&1 &

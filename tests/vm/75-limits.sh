@@ -36,7 +36,8 @@ gid() {
 	"h$1" ibv_devinfo -v -d "$driver$1" | sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:192.*v2/\1/p" | head -n 1
 }
 
-# holds NAME COMMAND...: start it; its first line is in $line, its input is the descriptor $hold
+# holds NAME COMMAND...: start it; its first line is in $line, its input is the
+# descriptor $hold
 holds() {
 	local name=$1
 	shift

@@ -115,7 +115,8 @@ listening() {
 	fi
 }
 
-# pair PORT|cm SERVER CLIENT: a line for bash on h1 and, when it listens, one on h2; both must succeed.
+# pair PORT|cm SERVER CLIENT: a line for bash on h1 and, when it listens, one on
+# h2; both must succeed.
 pair() {
 	local server
 	h1 bash -c "$2" &

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a question and its answer cost the network stack alone: 8 bytes by UDP
- * from 192.0.2.2 to 192.0.2.1, answered from where they are received, as arx
- * answers a READ, but by nobody's queue pair and without a system call.
+ * Cost of a question and its answer in the network stack alone: 8 bytes by UDP
+ * from 192.0.2.2 to 192.0.2.1, answered in the receive function, as arx answers
+ * a READ, but without a queue pair and without a system call.
  *
- * Writing 1 or 2 to the parameter "host" makes the network namespace of the
- * writer the one with this last byte of the address, once. Then reading "echo"
- * returns nanoseconds: the median, the 99 % and the 99.9 %, and the same of two
- * questions one after the other: what takes longer is interrupted more often.
- * Stays until the machine ends.
+ * Writing 1 or 2 to the parameter "host" gives the writer's network namespace
+ * this last byte of the address, once. Then reading "echo" returns nanoseconds:
+ * the median, the 99 % and the 99.9 %, and the same for two questions in a row,
+ * because longer work is interrupted more often. The module stays until the
+ * machine ends.
  */
 
 #include <linux/module.h>
@@ -24,8 +24,8 @@
 
 /**
  * struct host - one end
- * @sock: receives, and owns what is sent
- * @rt: to the other one
+ * @sock: receives, and owns sent packets
+ * @rt: route to the other end
  * @addr: its address
  */
 struct host {
@@ -113,7 +113,7 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Sorts them. Returns the length of what it wrote. */
+/* Sorts the values. Returns the length of the text. */
 static int emit(char *buffer, int at, int *ns, int n)
 {
 	sort(ns, n, sizeof(*ns), compare, NULL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What the kernel's memcpy reaches: reading the parameter "cold" or "warm"
- * measures copies of "size" bytes and returns bytes per second. Cold: every
- * copy has other pages, of more than any cache holds. Warm: always the same.
+ * Speed of the kernel's memcpy: reading the parameter "cold" or "warm" measures
+ * copies of "size" bytes and returns bytes per second. Cold: every copy uses
+ * other pages, more than any cache holds. Warm: always the same pages.
  */
 
 #include <linux/ktime.h>
@@ -29,7 +29,9 @@ static int measure(char *buffer, const struct kernel_param *kp)
 	start = ktime_get_ns();
 	do {
 		memcpy(to + at, from + at, bytes);
-		/* The compiler must not leave out a copy that nobody reads. */
+		/*
+		 * The compiler must not omit a copy whose result is not used.
+		 */
 		barrier();
 		done += bytes;
 		if (cold) {

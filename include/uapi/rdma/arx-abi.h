@@ -64,7 +64,7 @@ enum arx_ring_flags {
 };
 
 /* CQ: struct arx_ring_hdr.arm, written by the application. */
-#define ARX_CQ_ARM_SOLICITED	1u	/* solicited completions and errors only */
+#define ARX_CQ_ARM_SOLICITED	1u	/* solicited completions, errors */
 /* added by each request; a new value arms again */
 #define ARX_CQ_ARM_SEQ		2u
 

@@ -12,7 +12,7 @@
  *	faults.c	verbs in which an allocation fails
  *	exhaust.c	as many objects as there may be
  *	packets.c	UDP packets for port 4791, random and malformed
- *	pages.c		a file that may only be read, sent to whom would write to it
+ *	pages.c		a read-only file, sent to a receiver that writes
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H

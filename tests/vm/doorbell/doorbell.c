@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What an application sees of the moderation of doorbells and events. Two connected QPs in
- * one process; the first writes to memory that the second names.
+ * The moderation of doorbells and events as an application sees it. Two
+ * connected QPs in one process; the first writes to memory of the second.
  *
- *	doorbell stream DEVICE COUNT	COUNT writes of 8 bytes, 16 outstanding
- *	doorbell single DEVICE COUNT	COUNT writes, each waited for by its completion
- *	doorbell events DEVICE COUNT	as stream, but asleep between completions
- *	doorbell moderated DEVICE MS	one event is held back so long, that of four completions not
- *	doorbell races DEVICE SECONDS	writes that nobody kicks for, at any moment
+ *	doorbell stream DEVICE COUNT
+ *		COUNT writes of 8 bytes, 16 outstanding
+ *	doorbell single DEVICE COUNT
+ *		COUNT writes, each waited for by its completion
+ *	doorbell events DEVICE COUNT
+ *		like stream, but sleeps between completions
+ *	doorbell moderated DEVICE MS
+ *		one event is delayed for MS, that of four completions is not
+ *	doorbell races DEVICE SECONDS
+ *		writes without a kick, at any moment
  */
 #define _GNU_SOURCE		/* for CPU sets */
 #include <infiniband/verbs.h>
@@ -115,7 +120,7 @@ static void make_objects(const char *name)
 	connect_qp(peer, qp);
 }
 
-/* Have words[0] become @value. */
+/* Write @value to words[0]. */
 static void post(uint64_t value, unsigned int flags)
 {
 	_Atomic(uint64_t) *from = &words[1 + value % DEPTH];
@@ -139,7 +144,7 @@ static int take(uint64_t expected)
 	return n;
 }
 
-/* @asleep: wait for an event where there is nothing to poll. */
+/* @asleep: wait for an event when there is nothing to poll. */
 static void stream(uint64_t count, int window, bool asleep)
 {
 	uint64_t posted = 0, done = 0;
@@ -164,7 +169,7 @@ static void stream(uint64_t count, int window, bool asleep)
 	check(words[0] == count, "the last write");
 }
 
-/* Seconds until an event comes of @count writes. */
+/* Seconds until the event of @count writes comes. */
 static double event(int count)
 {
 	double start = now();
@@ -193,7 +198,7 @@ static void moderated(double ms)
 
 	check(!ibv_modify_cq(cq, &attr), "ibv_modify_cq");
 	one = event(1);
-	/* The period cannot be longer than 65 ms, but a busy host's pauses can. */
+	/* The period is at most 65 ms, but a busy host may pause for longer. */
 	four = event(4);
 	for (i = 0; i < 5 && four >= ms / 1e3; i++)
 		four = event(4);
@@ -202,10 +207,10 @@ static void moderated(double ms)
 }
 
 /*
- * One thread, on one CPU, gets the kernel to look at the ring: its kicks are
- * where the timer is started. Another posts single writes on another CPU, at
- * any moment until the looking has ended, and waits for each in memory: it
- * never polls, so that nobody kicks for it but the post itself.
+ * One thread, on one CPU, makes the kernel poll the ring: its kicks are where
+ * the timer is started. Another thread posts single writes on another CPU, at
+ * any moment until polling has ended, and waits for each in memory: it never
+ * polls the CQ, so only the post itself can kick.
  */
 static _Atomic(uint64_t) turn;		/* odd: the poster's */
 static _Atomic bool over;
@@ -216,7 +221,8 @@ static void pin(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	sched_setaffinity(0, sizeof(set), &set);	/* with one CPU only there is one already */
+	/* with only one CPU it is set already */
+	sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* Not to the other thread's CPU, if it has one of its own: that takes long. */
@@ -242,7 +248,7 @@ static void await(uint64_t value)
 	}
 }
 
-static uint64_t written;	/* by whose turn it is */
+static uint64_t written;	/* by the thread whose turn it is */
 
 static void *streamer(void *arg)
 {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * For how long are bottom halves off at a time? Reading the parameter "longest"
- * returns the longest time on any CPU since it was read before, in microseconds.
+ * Measures for how long bottom halves are off at a time. Reading the parameter
+ * "longest" returns the longest time on any CPU since the last read, in
+ * microseconds.
  *
  * A timer ticks on each CPU in hard interrupt context. A tick that finds bottom
  * halves off raises a softirq. The section has ended when the softirq runs, or
- * when a later tick finds bottom halves on. The length is counted in ticks: an
- * emulated CPU may be kept from running for milliseconds by its host, and then
- * misses ticks. A section with interrupts off is therefore not seen in full.
+ * when a later tick finds bottom halves on. The length is counted in ticks,
+ * because an emulated CPU may be kept from running for milliseconds by its
+ * host, and then misses ticks. A section with interrupts off is therefore not
+ * measured in full.
  */
 
 #include <linux/hrtimer.h>
@@ -20,10 +22,10 @@
 #define PERIOD		(50 * NSEC_PER_USEC)
 
 /**
- * struct probe - of one CPU
+ * struct probe - state of one CPU
  * @timer: ticks
  * @ended: runs as soon as bottom halves are on
- * @last: when the last tick was
+ * @last: time of the last tick
  * @length: nanoseconds of the section so far
  * @longest: of all sections
  * @inside: a section has begun and its end was not seen

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Two connected QPs of one process, and how much of a CPU they may take.
+ * Two connected QPs of one process, and the part of a CPU that they may take.
  *
- *	fair longest DEVICE US THREADS	no section with bottom halves off longer than US, by arx_probe.ko
- *	fair hog DEVICE SECONDS		65536 writes of 1 MiB, as far as the kernel comes in the time
- *	fair share SECONDS		a program on each CPU that only counts: what others took of the CPUs
+ *	fair longest DEVICE US THREADS
+ *		no section with bottom halves off is longer than US, by
+ *		arx_probe.ko
+ *	fair hog DEVICE SECONDS
+ *		65536 writes of 1 MiB, as many as the kernel sends in the time
+ *	fair share SECONDS
+ *		a program on each CPU that only counts: the part of the CPUs
+ *		that other programs took
  */
 #define _GNU_SOURCE		/* for CPU sets */
 #include <errno.h>
@@ -126,7 +131,7 @@ static void free_pair(struct pair *p)
 /* Requests of a second thread have this wr_id. */
 #define ANOTHER	1
 
-/* @n requests by one call; the last one is signalled. */
+/* Post @n requests by one call; the last one is signalled. */
 static void post(struct ibv_qp *qp, struct ibv_cq *cq, enum ibv_wr_opcode op, int flags, uint32_t length, int n)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)buffer, .length = length, .lkey = mr->lkey };
@@ -145,7 +150,9 @@ static void post(struct ibv_qp *qp, struct ibv_cq *cq, enum ibv_wr_opcode op, in
 			wrs[i].wr.atomic.rkey = mr->rkey;
 		}
 	}
-	/* Another thread may have filled the queue: room comes back with its completions. */
+	/*
+	 * Another thread may have filled the queue: its completions free slots.
+	 */
 	for (bad = wrs; bad && ibv_post_send(qp, bad, &bad) == ENOMEM;) {
 		struct ibv_wc wc;
 
@@ -163,7 +170,7 @@ static void post_recvs(struct ibv_qp *qp, int n)
 		check(!ibv_post_recv(qp, &wr, &bad), "ibv_post_recv");
 }
 
-/* Until a list of @op is complete. */
+/* Wait until a list of @op is complete. */
 static void wait_for(struct pair *p, enum ibv_wr_opcode op)
 {
 	struct ibv_wc wc[RECVS];
@@ -192,7 +199,9 @@ static unsigned long probe(void)
 	return us;
 }
 
-/* A second thread that posts to the same QP, one short write after the other. */
+/*
+ * A second thread that posts short writes to the same QP, one after the other.
+ */
 static atomic_bool another_ends;
 
 static void *another(void *qp)
@@ -253,10 +262,10 @@ static unsigned long measure(const struct way *way, enum ibv_mtu mtu, int rd, in
 }
 
 /*
- * The host of an emulated machine may stop one of its CPUs while that holds a
- * lock. Another CPU then waits for the lock, with bottom halves off, for as long
- * as the host likes. What is so long each time that it is measured is the
- * kernel's doing.
+ * The host of an emulated machine may stop one of its CPUs while it holds a
+ * lock. Another CPU then waits for the lock, with bottom halves off, for as
+ * long as the host likes. Only a length that every measurement reaches is the
+ * kernel's.
  */
 static int longest(unsigned long most, bool two)
 {
@@ -311,7 +320,7 @@ static void count(double seconds)
 		;
 }
 
-/* Seconds of CPUs that were idle, by /proc/stat. */
+/* Seconds for which CPUs were idle, from /proc/stat. */
 static double idle(void)
 {
 	unsigned long user, nice, system, idle, iowait;
@@ -322,7 +331,7 @@ static double idle(void)
 	return (double)(idle + iowait) / sysconf(_SC_CLK_TCK);
 }
 
-/* Prints which part of a CPU others took. */
+/* Prints the part of a CPU that other programs took. */
 static void share(double seconds)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN), i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The errno of each refused verb: EOPNOTSUPP for a verb or a type that the
- * device does not have, EINVAL for an argument that is wrong. And what queries
- * say, which programs rely on before they use anything.
+ * device does not have, EINVAL for a wrong argument. Also the answers of
+ * queries, which programs rely on before they use anything.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@
 	expect(err_ == (error), "%s: %s", #call, strerror(err_));		\
 } while (0)
 
-/* Verbs of other devices. */
+/* Verbs that only other devices have. */
 static void absent_verbs(struct objects *o)
 {
 	struct ibv_counters_init_attr counters = {};
@@ -59,7 +59,7 @@ static void absent_verbs(struct objects *o)
 	FAILS(EOPNOTSUPP, ibv_set_ece(o->qp[0], &ece));
 }
 
-/* Types and flags of other devices. */
+/* Types and flags that only other devices have. */
 static void absent_kinds(struct objects *o)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_DRIVER };
@@ -110,7 +110,7 @@ static void wrong_arguments(struct objects *o)
 	FAILS(EBUSY, ibv_destroy_srq(o->srq));
 }
 
-/* What the documents promise, protocol.rst first. */
+/* Promises of the documents, protocol.rst first. */
 static void device_answers(struct objects *o)
 {
 	struct ibv_port_attr port = {};
@@ -144,7 +144,7 @@ static void device_answers(struct objects *o)
 	FAILS(ENODATA, ibv_query_gid_ex(o->context, 1, 1000, &gid, 0));
 }
 
-/* What create has granted is what a query tells, and at least what was asked for. */
+/* A query returns the granted sizes, which are at least the requested ones. */
 static void queue_sizes(struct objects *o)
 {
 	static const uint32_t asked[] = { 1, 2, 3, 17, 100, 32768 };
@@ -199,7 +199,7 @@ static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
 	expect_state(qp, state);
 }
 
-/* A datagram from memory that is nobody's fails. */
+/* A datagram from memory without a region fails. */
 static void fail_a_send(struct objects *o, struct ibv_qp *qp)
 {
 	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } };
@@ -236,7 +236,7 @@ static void states(struct objects *o)
 
 	connect_qp(o, ud, 0, &o->gid);
 	fail_a_send(o, ud);
-	/* libibverbs learns of SQE by this query. */
+	/* libibverbs notices SQE by this query. */
 	expect(!ibv_query_qp(ud, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
 	expect_state(ud, IBV_QPS_SQE);
 	to_state(ud, IBV_QPS_RTS);

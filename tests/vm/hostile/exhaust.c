@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Objects of one kind, until there are enough or the kernel refuses one more. */
+/*
+ * Creates objects of one kind until there are enough or the kernel refuses one.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +72,10 @@ static const struct {
 	{ "ahs", make_ah }, { "regions", make_region }, { "small-regions", make_small_region },
 };
 
-/* Prints how many there were and why there was no other. All else goes on. */
+/*
+ * Prints the number of objects and the errno of the refusal. Everything else
+ * must continue.
+ */
 void exhaust(struct objects *o, const char *kind, unsigned int most)
 {
 	struct ibv_qp_init_attr init;

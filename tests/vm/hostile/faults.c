@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Every verb, with each allocation and each copy from or to user space in it
- * failing in turn: /proc/thread-self/fail-nth has the kernel fail the n-th of
- * them. A verb succeeds all the same, or refuses with ENOMEM, EFAULT or ENOBUFS
- * (no memory for a route) and has changed nothing: the next call succeeds. What
- * leaks, the script finds.
+ * Every verb, with each of its allocations and each of its copies from or to
+ * user space failing in turn: /proc/thread-self/fail-nth makes the kernel fail
+ * the n-th of them. A verb succeeds in spite of that, or refuses with ENOMEM,
+ * EFAULT or ENOBUFS (no memory for a route) and has changed nothing: the next
+ * call succeeds. The script looks for leaks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,13 @@
 #include "hostile.h"
 
 #define LONG_REGION	(8 << 20)
-#define MOST_FAULTS	3000	/* no verb has so many */
+#define MOST_FAULTS	3000	/* no verb has that many */
 
 static struct objects *o;
 static int fail_nth;
 static uint8_t *long_buffer;
 
-/* The objects that verbs make and end. */
+/* The objects that verbs create and destroy. */
 static struct ibv_pd *pd, *other_pd;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
@@ -42,7 +42,9 @@ static void arm(int nth)
 		die("fail-nth");
 }
 
-/* True if something failed. The fault may be left for what reads about it. */
+/*
+ * True if something failed. The fault may remain, for the call that reads this.
+ */
 static bool disarm(void)
 {
 	char number[16] = "";
@@ -59,10 +61,10 @@ static bool clear_error(int err)
 }
 
 /*
- * @before makes what @verb needs, @undo takes back what it did; both may be
- * NULL, and succeed. Without @undo a verb that failed is called once more. Of
- * an object that is gone that may be ENOENT: when uverbs cannot write the
- * response of a destruction, it says EFAULT and has destroyed.
+ * @before prepares for @verb, @undo reverts it; both may be NULL, and succeed.
+ * Without @undo a verb that failed is called once more. For a destroyed object
+ * this may return ENOENT: when uverbs cannot write the response of a
+ * destruction, it returns EFAULT and has destroyed the object.
  */
 static void fail_each(const char *name, int (*before)(void), int (*verb)(void), int (*undo)(void))
 {
@@ -396,7 +398,10 @@ static int connected(void)
 	return drain() || ibv_post_recv(o->qp[2], &recv, &bad);
 }
 
-/* It is posted, or refused. Then it completes, successfully or not. */
+/*
+ * The request is posted, or refused. A posted request completes, successfully
+ * or not.
+ */
 static int send_something(void)
 {
 	uint32_t len = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : MEM / 2;
@@ -461,7 +466,7 @@ static const struct {
 	{ "ibv_attach_mcast", join, "ibv_detach_mcast", leave },
 };
 
-/* Whose effect may stay, or is nothing. */
+/* Verbs whose effect may stay, or that have none. */
 static const struct {
 	const char *name;
 	int (*before)(void);

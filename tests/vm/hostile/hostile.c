@@ -7,10 +7,14 @@
  * hostile threads DEVICE SECONDS [rude]
  * hostile faults DEVICE
  * hostile exhaust DEVICE KIND MOST
- * hostile victim DEVICE ATTACKER	QPs for packets to be aimed at; prints them, ends with its input
- * hostile member DEVICE GROUP	a QP in a multicast group, until its input ends
- * hostile packets FROM TO COUNT	reads a victim's lines
- * hostile pages DEVICE TO FILE LEN	sends the file's first LEN bytes from where they lie
+ * hostile victim DEVICE ATTACKER
+ *	QPs as targets of packets; prints them, ends with its input
+ * hostile member DEVICE GROUP
+ *	a QP in a multicast group, until its input ends
+ * hostile packets FROM TO COUNT
+ *	reads a victim's lines
+ * hostile pages DEVICE TO FILE LEN
+ *	sends the file's first LEN bytes from the page cache
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -30,7 +34,7 @@ void die(const char *what)
 	exit(1);
 }
 
-/* Each thread has a stream of its own. */
+/* Each thread has its own random numbers. */
 static _Thread_local uint64_t state;
 
 void random_seed(uint64_t seed)
@@ -38,7 +42,7 @@ void random_seed(uint64_t seed)
 	state = seed;
 }
 
-/* Another one in each run, unless ARX_SEED names it. */
+/* A different seed in each run, unless ARX_SEED is set. */
 static void choose_seed(void)
 {
 	const char *wanted = getenv("ARX_SEED");
@@ -166,7 +170,7 @@ void make_objects(struct objects *o, const char *device, bool v6)
 		make_qp(o, i);
 }
 
-/* From whatever state to RTS. A refusal shows in what comes after it. */
+/* From any state to RTS. A refusal shows in later steps. */
 void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
 {
 	struct ibv_qp_attr attr = {
@@ -227,6 +231,6 @@ int main(int argc, char **argv)
 		be_a_member(&o, argv[3]);
 	else
 		return 2;
-	/* All that is left is the kernel's to clean up. */
+	/* The kernel cleans up the rest. */
 	return verdict();
 }

@@ -27,7 +27,7 @@
 #define MEM		65536
 #define QKEY		0x11223344
 
-/* Enough of everything that a random handle is often one of ours. */
+/* Enough objects that a random handle often hits one of them. */
 struct objects {
 	struct ibv_context *context;
 	struct ibv_pd *pd;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Packets for UDP port 4791 from the address of an honest peer: noise, and
- * packets with a right ICRC that are wrong in something else. They are aimed at
- * the QPs of a victim, which takes what comes; other QPs must not notice.
+ * packets with a right ICRC and some other fault. They are aimed at the QPs of
+ * a victim, which accepts what it can; other QPs must not notice.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static void post_receives(struct objects *o)
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	int i, k, err = 0;
 
-	/* Bounded: in the error state a receive is flushed as soon as it is posted. */
+	/* Bounded: in the error state a receive is flushed when posted. */
 	for (i = 0; i < NUM_QPS; i++)
 		for (k = 0, err = 0; k < 32 && !err; k++)
 			err = o->qp[i]->srq ? ibv_post_srq_recv(o->srq, &wr, &bad) : ibv_post_recv(o->qp[i], &wr, &bad);
@@ -49,7 +49,7 @@ static void post_something(struct objects *o, struct ibv_qp *qp)
 	ibv_post_send(qp, &wr, &bad);
 }
 
-/* Always ready for the next packet, whatever the last one did. */
+/* Make the QPs ready for the next packet, whatever the last one did. */
 static void revive(struct objects *o, const union ibv_gid *attacker)
 {
 	struct ibv_qp_init_attr init;
@@ -63,7 +63,8 @@ static void revive(struct objects *o, const union ibv_gid *attacker)
 		if (!ibv_query_qp(o->qp[i], &attr, IBV_QP_STATE, &init) && attr.qp_state != IBV_QPS_RTS)
 			connect_qp(o, o->qp[i], 0x100 + i, attacker);
 		if (o->qp[i]->qp_type == IBV_QPT_RC)
-			post_something(o, o->qp[i]);	/* answers may come, too */
+			/* responses may come, too */
+			post_something(o, o->qp[i]);
 	}
 	post_receives(o);
 }
@@ -84,7 +85,7 @@ void be_a_victim(struct objects *o, const char *attacker)
 	while (!poll(&input, 1, 1));
 }
 
-/* Not hostile, but in the way: a datagram QP in a group. */
+/* Not hostile itself: a datagram QP in a group. */
 void be_a_member(struct objects *o, const char *group)
 {
 	union ibv_gid gid = gid_of(group);
@@ -144,7 +145,9 @@ static void put(struct packet *p, uint64_t value, int bytes)
 		p->bytes[p->len++] = value >> (8 * bytes);
 }
 
-/* The ICRC covers the addresses, the ports and what routers leave alone. */
+/*
+ * The ICRC covers addresses, ports and all fields that routers do not change.
+ */
 static void put_icrc(struct packet *p, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
 {
 	const struct sockaddr_in *from4 = (const void *)from, *to4 = (const void *)to;
@@ -221,7 +224,7 @@ static void put_aeth(struct packet *p)
 	put(p, below(20), 3);
 }
 
-/* What the opcode asks for. */
+/* The headers of the opcode. */
 static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode)
 {
 	if (opcode >> 5 == 3) {
@@ -249,7 +252,7 @@ static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode
 	}
 }
 
-/* Bytes behind the headers; in the middle of a message a whole MTU. */
+/* Bytes after the headers; in the middle of a message a whole MTU. */
 static size_t payload_of(uint8_t opcode)
 {
 	static const uint32_t whole = 1 << 0 | 1 << 1 | 1 << 6 | 1 << 7 | 1 << 0xd | 1 << 0xe;
@@ -269,7 +272,7 @@ static uint8_t opcode_for(const struct victim *v)
 	return v->type == IBV_QPT_UC ? 0x20 + below(12) : below(0x18);
 }
 
-/* What may follow in a message of several packets: the next of its kind, often the last. */
+/* The next opcode of a message of several packets, often the last. */
 static uint8_t next_opcode(uint8_t opcode)
 {
 	uint8_t step = below(4) ? 1 : 2;	/* middle, last */
@@ -284,7 +287,10 @@ static uint8_t next_opcode(uint8_t opcode)
 	}
 }
 
-/* A packet that seems to follow the last one, which GRO may join to it. */
+/*
+ * A packet that seems to follow the last one, so that GRO may join it to that
+ * one.
+ */
 static void follow_packet(struct packet *p)
 {
 	uint32_t psn = (p->bytes[9] << 16 | p->bytes[10] << 8 | p->bytes[11]) + 1;
@@ -304,7 +310,7 @@ static void follow_packet(struct packet *p)
 		p->len -= below(p->len / 2);
 }
 
-/* Right in most of its parts, and wrong in some. */
+/* Right in most parts, and wrong in some. */
 static void make_packet(struct packet *p)
 {
 	const struct victim *v = &victims[below(num_victims)];
@@ -346,7 +352,9 @@ static void open_socket(const char *from, const char *to, int *fd, struct sockad
 	}
 	there4->sin_port = htons(4791);
 	*fd = socket(family, SOCK_DGRAM, 0);
-	/* Not to be fragmented: then the IP ID of an unconnected socket is 0. */
+	/*
+	 * Not to be fragmented: then the IP ID of an unconnected socket is 0.
+	 */
 	if (family == AF_INET)
 		setsockopt(*fd, IPPROTO_IP, IP_MTU_DISCOVER, &on, sizeof(on));
 	if (*fd < 0 || bind(*fd, (void *)here, len) || getsockname(*fd, (void *)here, &len))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A file that this process may only read, sent from the page cache to a peer
- * that does not exist. Whoever takes the packets must not write to their pages.
+ * Sends a file that this process may only read from the page cache, to a peer
+ * that does not exist. Receivers of the packets must not write to their pages.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>

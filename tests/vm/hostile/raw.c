@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * uverbs commands past libibverbs, by write() and by ioctl(): right in form, so
- * that they get somewhere, and random in what they hold.
+ * that the kernel parses them, and random in content.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -17,7 +17,7 @@
 
 static uint8_t answer[65536];
 
-/* Numbers that mean something to somebody. */
+/* Numbers that often have a meaning. */
 static uint32_t random_word(struct objects *o)
 {
 	switch (below(8)) {
@@ -99,8 +99,9 @@ static void random_ioctl(struct objects *o)
 	for (i = 0; i < cmd.hdr.num_attrs; i++)
 		random_attr(o, &cmd.attrs[i], (uint8_t *)data);
 	/*
-	 * A second context of one file: refused, but the kernel (uverbs_std_types_device.c of 7.2) forgets to release the
-	 * reference to our task, whatever the driver. kmemleak would hold that against us.
+	 * A second context of one file is refused, but the kernel
+	 * (uverbs_std_types_device.c of 7.2) does not drop its reference to our
+	 * task, whichever the driver. kmemleak would report that.
 	 */
 	if (cmd.hdr.object_id == UVERBS_OBJECT_DEVICE && cmd.hdr.method_id == UVERBS_METHOD_GET_CONTEXT)
 		cmd.hdr.method_id = UVERBS_METHOD_QUERY_CONTEXT;
@@ -113,14 +114,18 @@ static void random_ioctl(struct objects *o)
 	ioctl(o->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd);
 }
 
-/* Verbs of kernel consumers that had a write command once: none may touch a queue of ours. */
+/*
+ * Verbs of kernel consumers that once had a write command: none may touch a
+ * queue of an application.
+ */
 void kernel_verbs(struct objects *o)
 {
 	const uint32_t qpn = o->qp[0]->handle, cq = o->cq->handle, srq = o->srq->handle;
 	struct {
 		const char *name;
 		uint32_t command, out;
-		uint32_t words[6];	/* behind the response's address, where there is one */
+		/* after the response's address, if there is one */
+		uint32_t words[6];
 		bool response;
 	} verbs[] = {
 		{ "POLL_CQ", IB_USER_VERBS_CMD_POLL_CQ, 256, { cq, 1 }, true },
@@ -164,7 +169,7 @@ void abuse_commands(struct objects *o, int seconds)
 	unsigned long count = 0;
 	int i;
 
-	/* What a command takes away from us may be what we stand on: never look back. */
+	/* A command may destroy objects that we use: never check them. */
 	while (now() < end)
 		for (i = 0; i < 100; i++, count++)
 			random_command(o);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A process that writes whatever it likes to the rings that it shares with the
- * kernel, and kicks. Found in /proc/self/maps, so it is the mappings that there
- * really are.
+ * A process that writes random data to the rings that it shares with the
+ * kernel, and kicks. The rings are found in /proc/self/maps, so they are the
+ * real mappings.
  */
 #include <fcntl.h>
 #include <rdma/arx-abi.h>
@@ -36,7 +36,7 @@ static void find_rings(void)
 		fclose(maps);
 }
 
-/* On whichever descriptor is the doorbell; the others say ENOTTY. */
+/* On every descriptor; only the doorbell accepts it, others return ENOTTY. */
 static void kick(uint32_t qpn)
 {
 	int fd;

@@ -2,15 +2,15 @@
 /*
  * Threads that call random verbs on the objects of one context.
  *
- * polite: an object is destroyed by its only user; all other verbs meet each
- * other. Verbs fail only as the manual pages say.
+ * polite: an object is destroyed by its only user; all other verbs may run at
+ * the same time. Verbs fail only as the manual pages say.
  *
  * rude: objects are destroyed in the kernel while other threads use them, and
- * two threads send random commands beside. libarx keeps what it has made, so
- * it goes on with rings whose objects are gone. Anything may fail.
+ * two more threads send random commands. libarx keeps its part of the objects,
+ * so it continues to use rings whose objects are gone. Any verb may fail.
  *
- * In both, each thread must get on: one that makes no step for a while hangs
- * in a verb, which is named.
+ * In both modes each thread must make progress: a thread that makes no step for
+ * a while hangs in a verb, which is printed.
  */
 #define _GNU_SOURCE		/* for pthread_tryjoin_np() */
 #include <errno.h>
@@ -30,13 +30,17 @@
 #define BUFFER		(256 << 10)
 #define ACCESS_REMOTE	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define GROUPS		4
-#define HANG		120	/* seconds; one CPU of the debug kernel has them all */
+/* seconds; all threads share the one CPU of the debug kernel */
+#define HANG		120
 
 enum kind { PD, CQ, SRQ, MR, AH, QP, KINDS };
 
 static const int count_of[KINDS] = { [PD] = 2, [CQ] = 3, [SRQ] = 2, [MR] = 4, [AH] = 2, [QP] = 8 };
 
-/* An object, or NULL. Its users hold the lock for reading, its maker and its end for writing. */
+/*
+ * An object, or NULL. Users hold the lock for reading, creation and destruction
+ * hold it for writing.
+ */
 struct slot {
 	pthread_rwlock_t lock;
 	void *_Atomic object;
@@ -61,7 +65,9 @@ static _Atomic uint64_t completions, events, refusals, unexpected;
 
 /* ---- verdicts ---- */
 
-/* What a verb may return when other threads use the same objects. */
+/*
+ * errno values that a verb may return when other threads use the same objects.
+ */
 static bool is_refusal(int err)
 {
 	return err == EINVAL || err == ENOMEM || err == EBUSY;
@@ -78,16 +84,16 @@ static int note(const char *verb, int err)
 	return err;
 }
 
-/* For whoever finds that it hangs. */
+/* For the report of a hang. */
 static void enter(const char *verb)
 {
 	self->verb = verb;
 }
 
-/* The value of @call, which is 0 or an errno value. */
+/* The value of @call, which returns 0 or an errno value. */
 #define DO(name, call)		(enter(name), note((name), (call)))
 
-/* The same of a verb that makes something. */
+/* The same for a verb that creates an object. */
 static void *made(const char *verb, void *object)
 {
 	if (!object)
@@ -142,7 +148,7 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_c
 	return ibv_create_qp(pd, &attr);
 }
 
-/* Its parts are in use until it is made. */
+/* Its parts are in use until it is created. */
 static struct ibv_qp *make_qp_of_slots(int i, struct ibv_pd *pd)
 {
 	struct slot *srq = any_slot(SRQ), *cq = any_slot(CQ), *other = any_slot(CQ);
@@ -241,7 +247,7 @@ static int destroy(enum kind kind, void *object)
 	}
 }
 
-/* The same in the kernel alone. libarx knows nothing of it. */
+/* The same in the kernel alone, without libarx. */
 static void take_away(enum kind kind, void *object)
 {
 	static const struct { uint32_t command, in_words, out_words; } commands[KINDS] = {
@@ -284,7 +290,7 @@ static void remake(void)
 	void *object;
 
 	if (rude) {
-		/* What was there stays mapped, so not too often. */
+		/* The old rings stay mapped, so not too often. */
 		object = slot->object;
 		if (object && below(8) == 0)
 			take_away(kind, object);
@@ -512,7 +518,7 @@ static void on_srq(void)
 	leave_slot(slot);
 }
 
-/* ibv_rereg_mr() changes the struct, so it has the region alone. */
+/* ibv_rereg_mr() changes the struct, so it needs the region alone. */
 static void on_mr(void)
 {
 	int flags = 1 + below(7), access = 0, length = below(16) ? BUFFER : 1 + below(BUFFER);
@@ -573,7 +579,7 @@ static void command_step(void)
 	random_command(shared);
 }
 
-/* Rude: what an event names may be gone, so nobody looks into it. */
+/* Rude: the object of an event may be gone, so the event is not examined. */
 static void take_event(int fd, bool (*take)(void))
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
@@ -629,7 +635,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Until the time is over and all have ended. False: somebody hangs. */
+/* Until the time is over and all have ended. False: a thread hangs. */
 static bool watch(int count, int seconds)
 {
 	uint64_t last[ARRAY_SIZE(workers)] = {};
@@ -680,7 +686,7 @@ static void make_all(void)
 		}
 }
 
-/* Nobody uses anything any more, so all of it can go. */
+/* No thread uses anything any more, so everything can be destroyed. */
 static void destroy_all(void)
 {
 	static const enum kind order[] = { QP, AH, MR, SRQ, CQ, PD };
@@ -725,7 +731,8 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 	expect(completions && events, "nothing was completed, or no event came");
 	if (!rude) {
 		stop = false;
-		start(0, async_step);	/* an end waits until its events are read */
+		/* the destruction waits until its events are read */
+		start(0, async_step);
 		start(1, channel_step);
 		destroy_all();
 		stop = true;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Every verb with arguments out of range, of others, and of what is gone: refused, or without effect. */
+/*
+ * Every verb with arguments that are out of range, belong to other objects, or
+ * name destroyed objects: refused, or without effect.
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -39,7 +42,7 @@ static void bad_regions(struct objects *o)
 	expect(!ibv_reg_mr(o->pd, none, 4096, 0), "ibv_reg_mr of PROT_NONE");
 }
 
-/* A region may end where the address space of its users does. */
+/* A region may end where its address space ends. */
 static void last_addresses(struct objects *o)
 {
 	struct ibv_mr *mr = ibv_reg_mr_iova(o->pd, o->mem, 4096, -4096ull, 0);
@@ -50,7 +53,7 @@ static void last_addresses(struct objects *o)
 	expect(!ibv_reg_mr_iova(o->pd, o->mem, 4096, -1ull, 0), "ibv_reg_mr_iova from the last byte on");
 }
 
-/* Programs know rdma_rxe by its numbers, and work around it. */
+/* Programs recognise rdma_rxe by its numbers, and work around its faults. */
 static void own_name(struct objects *o)
 {
 	struct ibv_device_attr attr;
@@ -147,7 +150,10 @@ static void bad_addresses(struct objects *o)
 	expect(ibv_detach_mcast(o->qp[NUM_QPS - 1], &gid, 0), "ibv_detach_mcast of what is not attached");
 }
 
-/* Random attributes under random masks: any result is good, but it comes. */
+/*
+ * Random attributes under random masks: any result is right, but the verb must
+ * return.
+ */
 static void random_modify(struct objects *o)
 {
 	struct ibv_qp_init_attr init;
@@ -158,7 +164,8 @@ static void random_modify(struct objects *o)
 	for (i = 0; i < 5000; i++) {
 		qp = o->qp[below(NUM_QPS)];
 		random_bytes(&attr, sizeof(attr));
-		attr.sq_psn &= 0xffffff;	/* the core logs what it masks */
+		/* the core logs values that it masks */
+		attr.sq_psn &= 0xffffff;
 		attr.rq_psn &= 0xffffff;
 		if (below(2)) {
 			attr.qp_state = below(9);
@@ -200,7 +207,10 @@ static void random_posts(struct objects *o)
 		send.sg_list = sge;
 		send.num_sge = below(8) ? (int)below(5) : (int)below(80) - 20;
 		send.opcode = below(4) ? below(7) : random64();
-		/* libibverbs or a provider may read memory for these on the caller's word. */
+		/*
+		 * libibverbs or a provider may trust these lengths and read
+		 * memory.
+		 */
 		if (send.num_sge > 4 || send.num_sge < 0)
 			send.send_flags &= ~(unsigned int)IBV_SEND_INLINE;
 		for (k = 0; (send.send_flags & IBV_SEND_INLINE) && k < ARRAY_SIZE(sge); k++)
@@ -223,7 +233,7 @@ static void random_posts(struct objects *o)
 	}
 }
 
-/* Extended verbs with flags that nobody knows, and verbs for what arx does not have. */
+/* Extended verbs with unknown flags, and verbs that arx does not have. */
 static void bad_extensions(struct objects *o)
 {
 	struct ibv_qp_init_attr_ex qp = {
@@ -256,12 +266,12 @@ static void bad_extensions(struct objects *o)
 	expect(!ibv_alloc_mw(o->pd, 77), "a window of type 77");
 }
 
-/* Handles, by which the kernel knows objects. */
+/* Handles by which the kernel finds objects. */
 struct names {
 	uint32_t pd, mr, ah, cq, srq, qp;
 };
 
-/* @call fails while @object bears @name. */
+/* @call must fail while @object has the handle @name. */
 #define AS(object, name, call) do {							\
 	uint32_t own_ = (object)->handle;						\
 											\
@@ -309,8 +319,9 @@ static void verbs_on(struct objects *o, struct ibv_ah *ah, const struct names *n
 }
 
 /*
- * The verbs on what is gone, on what never was, and on an object of another
- * kind. (Of another context there are no names: handles count within one.)
+ * The verbs on destroyed objects, on objects that never existed, and on objects
+ * of another kind. (Handles count within one context, so there are none of
+ * another context.)
  */
 static void misnamed_objects(struct objects *o)
 {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * limits rings DEVICE MOST		make CQs of half a MiB until one is refused or there are MOST; print how many
- *					and the error, wait for input, end them, and do that once more
- * limits groups DEVICE			attach a UD QP to multicast groups; print how many and the error
- * limits exit DEVICE REGIONS QPS	make regions without memory and QPs, print "ready", wait
- * limits most DEVICE pd|ah|mr		make objects until one is refused; print how many, how many were promised, and
- *					the error; end one, make one
+ * limits rings DEVICE MOST
+ *	creates CQs of half a MiB until one is refused or there are MOST; prints
+ *	the number and the error, waits for input, destroys them, and does that
+ *	once more
+ * limits groups DEVICE
+ *	attaches a UD QP to multicast groups; prints the number and the error
+ * limits exit DEVICE REGIONS QPS
+ *	makes regions without memory and QPs, prints "ready", waits
+ * limits most DEVICE pd|ah|mr
+ *	creates objects until one is refused; prints the number, the promised
+ *	number, and the error; destroys one, creates one
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -109,7 +114,10 @@ static void make_for_exit(int regions, int qps)
 	char *mem = aligned_alloc(4096, 4096);
 
 	*mem = 1;
-	/* A page for the first ones, which is as many as the limit of pinned memory may allow. */
+	/*
+	 * A page for the first regions, as many as the limit of pinned memory
+	 * allows.
+	 */
 	while (regions--)
 		check(ibv_reg_mr(pd, mem, regions < 10000 ? 4096 : 0, 0) != NULL, "ibv_reg_mr");
 	while (qps--)
@@ -119,7 +127,10 @@ static void make_for_exit(int regions, int qps)
 	_exit(0);
 }
 
-/* Returns 0, or the error. Keeps the last one only: the process's end takes the others. */
+/*
+ * Returns 0, or the error. Keeps the last object only: the process's end
+ * destroys the others.
+ */
 static int make_one(const char *kind, struct ibv_ah_attr *to, void **last)
 {
 	static char mem[1];

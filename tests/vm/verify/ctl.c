@@ -19,7 +19,7 @@ double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* Without the other side there is nothing left to do. */
+/* Without the other side the test ends. */
 static void lost(const char *why)
 {
 	printf("not ok verify: side %d lost the other side: %s\n", side, why);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Cases whose outcome is not "it arrived": completion statuses, flush order, QP
- * states, events, what a post refuses; and what several threads are needed for.
+ * Cases that do not end with "it arrived": completion statuses, flush order, QP
+ * states, events, refused posts; and cases that need several threads.
  *
- * Side A (0) sends, side B (1) is sent to. Both take the same steps, and a step
- * that fails does not keep its side from the barriers that follow.
+ * Side A (0) sends, side B (1) receives. Both take the same steps, and a step
+ * that fails does not keep its side from the later barriers.
  */
 #define _GNU_SOURCE		/* for CPU sets */
 #include <errno.h>
@@ -48,9 +48,9 @@ struct end {
 	struct peer me, peer;
 };
 
-struct shape {		/* what differs from case to case; zeros are the usual */
-	int mr_lacks;		/* access that the region does not give */
-	int qp_lacks;		/* nor the QP */
+struct shape { /* differences from case to case; zeros are the default */
+	int mr_lacks;		/* access that the region lacks */
+	int qp_lacks;		/* access that the QP lacks */
 	bool srq;
 	int sge;
 };
@@ -87,7 +87,7 @@ static bool end_objects(struct end *e, const struct shape *shape)
 	}
 	if (!region_make(&e->mem, e->pd, MEM, ACCESS_ALL & ~shape->mr_lacks))
 		return false;
-	/* What A sends is not poison, so that B sees where it went. */
+	/* Data of A is not poison, so that B sees where it was written. */
 	if (is(A))
 		memset(e->mem.base, SENT, MEM);
 	e->qp = end_qp(e, shape);
@@ -99,7 +99,9 @@ static bool end_objects(struct end *e, const struct shape *shape)
 	return qp_init(e->qp, e->c, REMOTE_ALL & ~shape->qp_lacks);
 }
 
-/* Shapes are B's; A's is the usual one. False on both sides if either cannot. */
+/*
+ * Shapes are B's; A has the default one. False on both sides if either fails.
+ */
 static bool end_open(struct end *e, const struct config *c, const struct shape *shape)
 {
 	static const struct shape usual;
@@ -199,7 +201,7 @@ static void post_recv(struct end *e, uint64_t id, size_t offset, uint32_t len)
 	post_recv_sge(e, id, piece(e, offset, len));
 }
 
-/* ---- what must come ---- */
+/* ---- expected completions and events ---- */
 
 static double deadline(struct end *e)
 {
@@ -209,7 +211,10 @@ static double deadline(struct end *e)
 /* The completions of a case so far, for outcome(). */
 static char wcs[8192];
 
-/* What the completions of this side said since the last call: two ways to the peer must not differ in that. */
+/*
+ * Print the completions of this side since the last call: two paths to the peer
+ * must not differ in them.
+ */
 void outcome(const char *name)
 {
 	printf("# outcome %s %c:%s\n", name, 'A' + side, wcs);
@@ -308,7 +313,10 @@ static void to_state(struct end *e, enum ibv_qp_state state)
 	check_zero(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE), "ibv_modify_qp");
 }
 
-/* The next asynchronous event is this one (others, of no interest, may come before). */
+/*
+ * The next asynchronous event is this one (others may come before and are
+ * ignored).
+ */
 static void expect_event(struct end *e, enum ibv_event_type type)
 {
 	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
@@ -342,14 +350,14 @@ static void repoison(struct end *e, size_t offset, size_t len)
 
 enum twist {
 	RKEY,		/* another rkey */
-	BEYOND,		/* the last bytes lie behind the region */
-	FAR_BEYOND,	/* a message of many packets of which only the first fits */
-	BEFORE,		/* the first byte lies before it */
-	WRAP,		/* the address runs over 2^64 */
+	BEYOND,		/* the last bytes are beyond the region */
+	FAR_BEYOND, /* a message of many packets of which only the first fits */
+	BEFORE,		/* the first byte is before the region */
+	WRAP,		/* the address wraps at 2^64 */
 	MR_ACCESS,	/* the region does not allow it */
 	QP_ACCESS,	/* the QP does not allow it */
-	OTHER_PD,	/* the region is another PD's */
-	FREED,		/* the region is gone */
+	OTHER_PD,	/* the region has another PD */
+	FREED,		/* the region is deregistered */
 	UNALIGNED,	/* of an atomic */
 };
 
@@ -414,7 +422,7 @@ static struct ibv_send_wr refused_request(struct end *e, const struct refusal *r
 	return wr;
 }
 
-/* B's region of another PD, or one that is gone again. */
+/* B's region of another PD, or a deregistered one. */
 static void strange_region(enum twist twist, struct ibv_pd **pd, struct region *mem, struct peer *strange)
 {
 	struct peer unused;
@@ -455,7 +463,10 @@ static void refusal_at_b(struct end *e, const struct refusal *r)
 
 	expect(e, 101, IBV_WC_SUCCESS);
 	repoison(e, 0, 16);
-	/* A receive that the refused packet would have used tells of it. */
+	/*
+	 * The receive that the refused packet would have used reports the
+	 * refusal.
+	 */
 	if (r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && r->twist != FAR_BEYOND && r->twist != QP_ACCESS)
 		expect(e, flushed++, IBV_WC_LOC_ACCESS_ERR);
 	expect_flushed(e, flushed, 103);
@@ -511,7 +522,10 @@ static bool refuse_all(const struct config *c, enum ibv_wr_opcode opcode)
 		r = access;
 		r.opcode = opcode;
 		r.twist = twist;
-		/* What a QP is not set up for is an invalid request. */
+		/*
+		 * An operation that the QP's attributes do not allow is an
+		 * invalid request.
+		 */
 		if (twist == QP_ACCESS || twist == UNALIGNED)
 			r.status = r.other = IBV_WC_REM_INV_REQ_ERR;
 		refuse(c, &r);
@@ -532,7 +546,10 @@ static bool refuse_faa(const struct config *c) { return refuse_all(c, IBV_WR_ATO
 
 /* ---- receives that do not fit ---- */
 
-/* A sends two messages to B's receives of which the first cannot take its message. */
+/*
+ * A sends two messages to B's receives; the first receive cannot hold its
+ * message.
+ */
 static bool bad_receive(const struct config *c, struct ibv_sge (*make)(struct end *e), uint32_t len,
 			enum ibv_wc_status at_a, enum ibv_wc_status at_b)
 {
@@ -554,7 +571,7 @@ static bool bad_receive(const struct config *c, struct ibv_sge (*make)(struct en
 			expect(&e, 101, at_b);
 			expect_flushed(&e, 102, 102);
 			expect_state(&e, IBV_QPS_ERR);
-			/* As much as fits may have been placed. */
+			/* The part that fits may have been placed. */
 			repoison(&e, 0, 17);
 		}
 	}
@@ -596,7 +613,10 @@ static bool recv_beyond(const struct config *c)
 	return bad_receive(c, beyond_sge, 16, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
 }
 
-/* A message of several packets between QPs that disagree on the path MTU: no packet is as long as it must be. 9.7.4.1.6 */
+/*
+ * A message of several packets between QPs with different path MTUs: no packet
+ * has the right length. 9.7.4.1.6
+ */
 static void path_mtu(const struct config *c, uint32_t theirs, enum ibv_qp_type qp, enum ibv_wr_opcode opcode,
 		     enum ibv_wc_status status)
 {
@@ -678,7 +698,7 @@ static bool write_local_beyond(const struct config *c)
 	return local_error(c, IBV_WR_RDMA_WRITE, beyond_sge);
 }
 
-/* A lands what it reads where it may not write. */
+/* A reads into memory that it may not write. */
 static bool read_no_local_write(const struct config *c)
 {
 	struct region mem = {};
@@ -699,7 +719,10 @@ static bool read_no_local_write(const struct config *c)
 	return !has_failed();
 }
 
-/* A request whose own memory is wrong, and what B would have had against it. */
+/*
+ * A request whose own memory is wrong, and the reason for which B would have
+ * refused it.
+ */
 struct own_fault {
 	enum ibv_qp_type qp;
 	enum ibv_wr_opcode opcode;
@@ -751,7 +774,7 @@ static void own_fault(const struct config *c, const struct own_fault *f)
 	struct end e;
 
 	config.qp = f->qp;
-	config.rnr_retry = 7;	/* for ever */
+	config.rnr_retry = 7;	/* unlimited */
 	if (!end_open(&e, &config, NULL))
 		goto close;
 	if (is(B) && f->theirs != NO_RECEIVE)
@@ -772,7 +795,9 @@ static void own_fault(const struct config *c, const struct own_fault *f)
 	}
 	ctl_barrier();
 	if (is(B)) {
-		/* A datagram may still be on its way when its send is complete. */
+		/*
+		 * A datagram may still be in flight when its send is complete.
+		 */
 		expect_nothing(&e, ud ? 2 : 0);
 		expect_state(&e, f->theirs == IN_ERROR ? IBV_QPS_ERR : IBV_QPS_RTS);
 	}
@@ -813,9 +838,9 @@ static const struct own_fault own_faults[] = {
 };
 
 /*
- * What is wrong at A is found before B hears of the request: whatever B would
- * have said, A is told of its own error, and B's memory, receives and QP are as
- * they were.
+ * A fault of A's memory is found before the request reaches B: whatever B would
+ * have answered, A's completion has A's own error, and B's memory, receives and
+ * QP are unchanged.
  */
 static bool own_faults_first(const struct config *c)
 {
@@ -835,7 +860,7 @@ static bool own_faults_first(const struct config *c)
 
 /* ---- retries ---- */
 
-/* No receive at B: A gives up, B's QP lives on. */
+/* B has no receive: A fails after its retries, B's QP continues. */
 static bool rnr_exceeded(const struct config *c)
 {
 	struct config less = *c;
@@ -864,7 +889,7 @@ static bool rnr_wait(const struct config *c)
 	struct config more = *c;
 	struct end e;
 
-	more.rnr_retry = 7;	/* for ever */
+	more.rnr_retry = 7;	/* unlimited */
 	more.rnr_timer = 14;	/* 1 ms */
 	if (end_open(&e, &more, NULL)) {
 		if (is(A)) {
@@ -884,7 +909,7 @@ static bool rnr_wait(const struct config *c)
 	return !has_failed();
 }
 
-/* B's QP is in reset, then gone: nobody answers. */
+/* B's QP is in RESET, then destroyed: no response comes. */
 static bool retry_exceeded(const struct config *c)
 {
 	struct config less = *c;
@@ -911,8 +936,9 @@ static bool retry_exceeded(const struct config *c)
 /* ---- flushing ---- */
 
 /*
- * Into the error state with a full queue: its requests flush in order, and so does what is posted later. First A's sends, which wait
- * for receives that B does not have; B posts its receives only when A sends no more.
+ * Into the error state with a full queue: its requests are flushed in order,
+ * and so are later ones. First A's sends, which wait for receives that B does
+ * not have; B posts its receives only when A sends no more.
  */
 static bool flush(const struct config *c)
 {
@@ -945,7 +971,9 @@ close:
 	return !has_failed();
 }
 
-/* After an error: RESET, and the QP works again; nothing of its former life comes. */
+/*
+ * After an error: RESET, and the QP works again; no completion of before comes.
+ */
 static bool reset_and_reuse(const struct config *c)
 {
 	struct config wait = *c;
@@ -980,9 +1008,9 @@ close:
 	return !has_failed();
 }
 
-/* ---- things that must be possible ---- */
+/* ---- operations that must succeed ---- */
 
-/* Nothing to be moved: keys and addresses do not matter. */
+/* 0 bytes: keys and addresses do not matter. */
 static bool zero_length(const struct config *c)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
@@ -1016,7 +1044,7 @@ close:
 	return !has_failed();
 }
 
-/* What a fenced SEND sends is what the READ before it brought. */
+/* A fenced SEND sends the data of the READ before it. */
 static bool fence(const struct config *c)
 {
 	struct ibv_send_wr wr;
@@ -1072,7 +1100,10 @@ static bool has_cq_event(struct end *e, int ms)
 	return true;
 }
 
-/* An arming for solicited completions sleeps through others; an arming serves once. */
+/*
+ * A request for solicited completions ignores others; a request gives one
+ * event.
+ */
 static bool solicited(const struct config *c)
 {
 	struct ibv_send_wr wr;
@@ -1112,7 +1143,7 @@ close:
 	return !has_failed();
 }
 
-/* The limit's event comes once when fewer receives are left than the limit. */
+/* The limit event comes once when fewer receives are left than the limit. */
 static bool srq_limit(const struct config *c)
 {
 	struct shape shape = { .srq = true };
@@ -1147,7 +1178,7 @@ close:
 	return !has_failed();
 }
 
-/* A QP in error says when it will take no more from its SRQ. */
+/* A QP in error reports when it takes no more from its SRQ. */
 static bool last_wqe(const struct config *c)
 {
 	struct shape shape = { .srq = true };
@@ -1162,7 +1193,7 @@ static bool last_wqe(const struct config *c)
 	return !has_failed();
 }
 
-/* The responder's events for what it refused. */
+/* Events of the responder for refused requests. */
 static bool error_events(const struct config *c)
 {
 	struct ibv_send_wr wr;
@@ -1185,7 +1216,7 @@ static bool error_events(const struct config *c)
 	return !has_failed();
 }
 
-/* SQD: what is posted waits; SQ_DRAINED says that what was before has ended. */
+/* SQD: posted requests wait; SQ_DRAINED says that earlier ones have ended. */
 static bool sq_drain(const struct config *c)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
@@ -1229,7 +1260,7 @@ static void refuse_send(struct end *e, struct ibv_send_wr wr, const char *what)
 		failed("ibv_post_send of %s: bad_wr is %p", what, (void *)bad);
 }
 
-/* All before the bad one are taken; bad_wr points at it. */
+/* All requests before the bad one are posted; bad_wr points to the bad one. */
 static void refuse_second(struct end *e)
 {
 	struct ibv_sge sge = piece(e, 0, 16);
@@ -1341,7 +1372,10 @@ static bool full_recv_queue(const struct config *c)
 
 /* ---- UD ---- */
 
-/* A datagram with the wrong Q_Key does not arrive; the next with the right one does. */
+/*
+ * A datagram with the wrong Q_Key does not arrive; the next with the right one
+ * does.
+ */
 static bool ud_qkey(const struct config *c)
 {
 	struct config ud = *c;
@@ -1374,7 +1408,10 @@ close:
 	return !has_failed();
 }
 
-/* Longer than the port's MTU: never sent, and told. The QP goes on from SQE. */
+/*
+ * Longer than the port's MTU: not sent, and reported. The QP continues from
+ * SQE.
+ */
 static bool ud_too_long(const struct config *c)
 {
 	struct config ud = *c;
@@ -1401,7 +1438,10 @@ close:
 	return !has_failed();
 }
 
-/* A receive that is too short for the datagram says so, nothing is written behind it, and the next one serves the next datagram. */
+/*
+ * A receive that is too short for the datagram reports it, no byte after it is
+ * written, and the next receive serves the next datagram.
+ */
 static bool ud_short_recv(const struct config *c)
 {
 	struct config ud = *c;
@@ -1438,8 +1478,8 @@ close:
 
 /*
  * B polls the last byte of a WRITE, as many programs do, with a thread of its
- * own for that: what it finds behind the byte is the whole message. Lengths are
- * odd and even, of one run and of several; the last byte counts up.
+ * own: when the byte changes, the whole message is there. Lengths are odd and
+ * even, of one run and of several; the last byte counts up.
  */
 static bool write_last(const struct config *c)
 {
@@ -1480,7 +1520,7 @@ close:
 	return !has_failed();
 }
 
-/* The AH of another PD leads nowhere. */
+/* The AH of another PD cannot be used. */
 static bool ud_foreign_ah(const struct config *c)
 {
 	struct ibv_ah *own = NULL;
@@ -1517,7 +1557,9 @@ close:
 
 /* ---- invalidation ---- */
 
-/* SEND_WITH_INV closes a type 2 window; of an rkey that is no window it is an error. */
+/*
+ * SEND_WITH_INV invalidates a type 2 window; with another rkey it is an error.
+ */
 static bool send_inv(const struct config *c)
 {
 	struct ibv_send_wr wr, *bad;
@@ -1534,7 +1576,10 @@ static bool send_inv(const struct config *c)
 		mw = ibv_alloc_mw(e.pd, IBV_MW_TYPE_2);
 		can = mw;
 		if (mw) {
-			/* The region of end_open() has no MW_BIND, so bind one that has. */
+			/*
+			 * The region of end_open() has no MW_BIND, so use one
+			 * that has.
+			 */
 			check_zero(ibv_dereg_mr(e.mem.mr), "ibv_dereg_mr");
 			e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND);
 			wr = (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
@@ -1639,7 +1684,7 @@ close:
 	return !has_failed();
 }
 
-/* From here on there are no addresses for a mapping, or again. */
+/* From here on there are no addresses for mappings, or there are again. */
 static void allow_mappings(bool allow)
 {
 	static struct rlimit was;
@@ -1651,7 +1696,10 @@ static void allow_mappings(bool allow)
 	check_zero(setrlimit(RLIMIT_AS, allow ? &was : &none), "setrlimit");
 }
 
-/* Completions survive a resize in order, and one that fails; a size that cannot hold them is refused. */
+/*
+ * Completions survive a resize in order, and a resize that fails; a size that
+ * cannot hold them is refused.
+ */
 static bool resize_cq(const struct config *c)
 {
 	struct end e;
@@ -1688,7 +1736,7 @@ close:
 	return !has_failed();
 }
 
-/* So do receives of an SRQ, which goes on in order. */
+/* So do receives of an SRQ, which continue in order. */
 static bool resize_srq(const struct config *c)
 {
 	struct shape shape = { .srq = true };
@@ -1737,7 +1785,9 @@ close:
 	return !has_failed();
 }
 
-/* A QP with work under way can be destroyed at once, and so can its region. */
+/*
+ * A QP with requests in flight can be destroyed at once, and so can its region.
+ */
 static bool destroy_busy(const struct config *c)
 {
 	struct config wait = *c;
@@ -1757,9 +1807,9 @@ static bool destroy_busy(const struct config *c)
 	return !has_failed();
 }
 
-/* ---- events of an application that has asked for them, or made a mistake ---- */
+/* ---- events that an application requests or causes ---- */
 
-/* A QP that is only ready to receive says when its peer has shown up. */
+/* A QP in RTR reports when its peer has sent. */
 static bool comm_est(const struct config *c)
 {
 	struct end e;
@@ -1788,7 +1838,7 @@ close:
 	return !has_failed();
 }
 
-/* A request that makes no sense, an atomic to an odd address: both sides are told. */
+/* An invalid request, an atomic to an odd address: both sides report it. */
 static bool request_event(const struct config *c)
 {
 	struct ibv_send_wr wr;
@@ -1815,7 +1865,7 @@ static bool request_event(const struct config *c)
 
 /*
  * @e's CQ has room for @cqe completions, and gets more: the CQ and the QP fail,
- * their owner is told of both, and takes the completions that there are.
+ * their owner gets both events, and polls the completions before.
  */
 static void expect_overrun(struct end *e, int cqe, uint64_t first)
 {
@@ -1831,7 +1881,9 @@ static void expect_overrun(struct end *e, int cqe, uint64_t first)
 		failed("a completion of %llu after the overrun", (unsigned long long)wc.wr_id);
 }
 
-/* A polls nothing and has more completions than its CQ holds. B's QP goes on. */
+/*
+ * A polls nothing and has more completions than its CQ holds. B's QP continues.
+ */
 static bool cq_overrun(const struct config *c)
 {
 	struct end e;
@@ -1856,7 +1908,9 @@ close:
 	return !has_failed();
 }
 
-/* B polls nothing, and A sends more than its CQ holds: A gets an error as well. */
+/*
+ * B polls nothing, and A sends more than B's CQ holds: A gets an error as well.
+ */
 static bool cq_overrun_recv(const struct config *c)
 {
 	struct ibv_wc wc = {};
@@ -1891,7 +1945,7 @@ close:
 	return !has_failed();
 }
 
-/* ---- what is taken away or changed while it is used ---- */
+/* ---- objects that are destroyed or changed in use ---- */
 
 #define BUSY_ROUNDS	8
 
@@ -1904,7 +1958,7 @@ static void post_writes(struct end *e, int count)
 		post(e, request(e, 1 + i, IBV_WR_RDMA_WRITE, &sge));
 }
 
-/* Successes, then @status, then the rest flushed; or successes alone. */
+/* Successes, then @status, then flushed ones; or successes alone. */
 static void expect_until(struct end *e, int count, enum ibv_wc_status status)
 {
 	enum ibv_wc_status want = status;
@@ -1937,7 +1991,7 @@ static void reconnect(struct end *e)
 	ctl_barrier();
 }
 
-/* A's region, then B's, is gone while A's WRITEs are under way. */
+/* A's region, then B's, is deregistered while A's WRITEs are in flight. */
 static bool dereg_busy(const struct config *c)
 {
 	struct end e;
@@ -1969,8 +2023,8 @@ close:
 }
 
 /*
- * B changes its region while A writes to it. With the same rights nothing is to
- * be noticed; with another address and so another key, WRITEs are refused.
+ * B changes its region while A writes to it. With the same rights A does not
+ * notice; with another address and thus another key, WRITEs are refused.
  */
 static bool rereg_busy(const struct config *c)
 {
@@ -1997,7 +2051,7 @@ close:
 	return !has_failed();
 }
 
-/* A's QP, then B's, is reset while WRITEs are under way, and used again. */
+/* A's QP, then B's, is reset while WRITEs are in flight, and used again. */
 static bool reset_busy(const struct config *c)
 {
 	struct end e;
@@ -2027,7 +2081,10 @@ close:
 	return !has_failed();
 }
 
-/* The queues shrink and grow while messages pass; each arrives once and in order. */
+/*
+ * The queues shrink and grow during traffic; each message arrives once and in
+ * order.
+ */
 static bool resize_busy(const struct config *c)
 {
 	static const struct shape shape = { .srq = true };
@@ -2064,9 +2121,9 @@ close:
 }
 
 /*
- * Until the script cuts the link (it starts when the first message has
- * arrived): A streams, B receives and checks; A's QP must end with the right
- * status and flush in order. Not in "all": it needs the script.
+ * Until the script cuts the link (when the first message has arrived): A
+ * streams, B receives and checks; A's QP must end with the right status and
+ * flush in order. Not in "all", because it needs the script.
  */
 static bool cut_off(const struct config *c)
 {
@@ -2121,7 +2178,7 @@ static bool cut_off(const struct config *c)
 	}
 	id = is(A) ? acked : got;
 	ctl_swap(&id, &done, sizeof(id));
-	/* What A knows to be complete has arrived. */
+	/* Messages that are complete at A have arrived. */
 	if (is(A) ? done < id : id < done)
 		failed("%llu messages arrived, %llu completed", (unsigned long long)(is(A) ? done : id),
 		       (unsigned long long)(is(A) ? id : done));
@@ -2130,7 +2187,7 @@ close:
 	return !has_failed();
 }
 
-/* ---- the device goes away ---- */
+/* ---- the device is removed ---- */
 
 static bool fatal_event(void)
 {
@@ -2143,7 +2200,7 @@ static bool fatal_event(void)
 	return event.event_type == IBV_EVENT_DEVICE_FATAL;
 }
 
-/* Keep the queues busy whatever becomes of it. */
+/* Keep the queues busy, whatever happens. */
 static void keep_busy(struct end *e, uint64_t *posted)
 {
 	struct ibv_sge sge = piece(e, 0, 4096);
@@ -2157,7 +2214,7 @@ static void keep_busy(struct end *e, uint64_t *posted)
 		*posted -= *posted > 0;
 }
 
-/* What a device that is gone must refuse, and what must not crash. */
+/* Verbs that a removed device must refuse without a crash. */
 static void use_after_end(struct end *e)
 {
 	struct ibv_sge sge = piece(e, 0, 4096);
@@ -2185,8 +2242,8 @@ static void use_after_end(struct end *e)
 }
 
 /*
- * The script removes the device of one side or both under traffic: its owners
- * are told by IBV_EVENT_DEVICE_FATAL, and can clean up and end. Not in "all".
+ * The script removes the device of one side or both under traffic: the owners
+ * get IBV_EVENT_DEVICE_FATAL, and can clean up and end. Not in "all".
  */
 static bool device_gone(const struct config *c)
 {
@@ -2205,7 +2262,7 @@ static bool device_gone(const struct config *c)
 			fatal = fatal_event();
 			theirs = ctl_take(&msg);
 		}
-		/* When both lose it, both must be told. */
+		/* If both lose it, both must get the event. */
 		for (end = now() + time_factor; theirs && !fatal && now() < end;)
 			fatal = fatal_event();
 		if (fatal) {
@@ -2221,7 +2278,7 @@ static bool device_gone(const struct config *c)
 	return !has_failed();
 }
 
-/* A is done with its memory: it writes to it, or frees it so that it is used for something else. */
+/* A may use its memory again: it writes to it, or frees it for other use. */
 static void change_memory(struct end *e)
 {
 	size_t len = 16 * MEM;
@@ -2257,9 +2314,9 @@ static void expect_sent(struct end *e, size_t offset, size_t len)
 }
 
 /*
- * Packets wait on their way (the script delays them) when A's memory is its own
- * again: by a completion of UC or UD, or because QP and region are gone. B gets
- * what was posted. Not in "all".
+ * Packets wait on their way (the script delays them) when A may use its memory
+ * again: after a completion of UC or UD, or because QP and region are
+ * destroyed. B gets the posted data. Not in "all".
  */
 static bool memory_back(const struct config *c)
 {
@@ -2282,14 +2339,14 @@ static bool memory_back(const struct config *c)
 	return !has_failed();
 }
 
-/* ---- the order of what is sent from two CPUs ---- */
+/* ---- order of packets from two CPUs ---- */
 
 /*
- * Two threads, each on a CPU of its own, post in turn, each when it has seen the
- * completion of what the other has posted. Unless packets are lost, UC and UD
- * deliver in that order. Who posts need not be back from the kernel by then: a
- * packet may still be on its way up to the other host there, whose network
- * stack may be slow.
+ * Two threads, each on a CPU of its own, post in turn, each when it has seen
+ * the completion of the other's request. Unless packets are lost, UC and UD
+ * deliver in that order. The poster need not be back from the kernel by then: a
+ * packet may still be in the network stack of the other node, on the poster's
+ * CPU, and that stack may be slow.
  */
 struct poster {
 	struct end *end;

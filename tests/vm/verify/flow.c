@@ -27,7 +27,7 @@
 #include <unistd.h>
 #include "verify.h"
 
-#define GAP		24			/* between the pieces of a message in memory */
+#define GAP		24 /* between the pieces of a message in memory */
 #define GRH		40
 #define RECV_BIT	(1ull << 63)		/* wr_id: a receive */
 #define SOURCE_N	(1ull << 40)		/* stream numbers of source slots */
@@ -38,16 +38,18 @@ struct tx {
 	uint64_t total;
 	uint64_t posted;
 	uint64_t done;
-	uint64_t credit;	/* messages below this may be posted */
-	uint64_t placed;	/* the receiver was told that these are complete */
-	uint64_t atom;		/* value of the remote word after what was posted */
-	uint64_t *expect;	/* of a slot's atomic: the value it must return */
+	uint64_t credit;	/* messages before this may be posted */
+	/* the receiver knows that messages before this are complete */
+	uint64_t placed;
+	uint64_t atom; /* value of the remote word after all posted requests */
+	/* of a slot's atomic: the value that it must return */
+	uint64_t *expect;
 };
 
 struct rx {
 	uint64_t total;
-	uint64_t next;		/* the message to be checked next */
-	uint64_t placed;	/* messages below this are complete at the sender */
+	uint64_t next;		/* next message to check */
+	uint64_t placed; /* messages before this are complete at the sender */
 	uint64_t granted;
 	uint64_t recvs;		/* receive completions */
 	bool done;		/* lossy: the sender has ended */
@@ -73,12 +75,12 @@ struct run {
 	struct ibv_srq *srq;
 	struct region out, recv, target, source, land, atom;
 	struct flow flows[MAX_QPS];
-	uint8_t *seen;		/* shared word: which values fetch-and-add returned */
-	double last;		/* when anything last happened */
+	uint8_t *seen; /* shared word: values that fetch-and-add has returned */
+	double last;		/* time of the last progress */
 	bool armed;
 };
 
-/* ---- what message n is ---- */
+/* ---- definition of message n ---- */
 
 static enum op op_of(const struct config *c, uint64_t n)
 {
@@ -89,7 +91,7 @@ static enum op op_of(const struct config *c, uint64_t n)
 
 	if (c->op == OP_MIX)
 		return n % 4 == 3 ? OP_SEND_IMM : kinds[mix64(n) % ARRAY_SIZE(kinds)];
-	/* UC: only a completion tells the receiver that WRITEs before it were placed. */
+	/* UC: only a completion tells the receiver that earlier WRITEs came. */
 	if (c->op == OP_WRITE && c->qp == IBV_QPT_UC && (n % half == half - 1 || n == c->count - 1))
 		return OP_WRITE_IMM;
 	return c->op;
@@ -110,7 +112,7 @@ static bool is_atomic(enum op op)
 	return op == OP_CAS || op == OP_FAA;
 }
 
-/* The receiver takes no part in these. */
+/* The receiver takes no part in these operations. */
 static bool is_fetch(enum op op)
 {
 	return op == OP_READ || is_atomic(op);
@@ -143,7 +145,7 @@ static bool shares_word(const struct config *c)
 	return c->op == OP_FAA && c->qps > 1;
 }
 
-/* ---- where it lies ---- */
+/* ---- positions in memory ---- */
 
 static uint8_t *slot(const struct run *r, const struct region *region, uint64_t i)
 {
@@ -155,7 +157,10 @@ static uint64_t slot_of(const struct run *r, const struct flow *f, uint64_t n)
 	return (uint64_t)f->id * r->c->window + n % r->c->window;
 }
 
-/* len bytes at p in pieces with gaps; a UD receive's header is a piece of its own. */
+/*
+ * len bytes at p in pieces with gaps; a UD receive's header is a piece of its
+ * own.
+ */
 static int pieces(struct ibv_sge *sge, uint8_t *p, uint64_t len, uint32_t count, uint32_t lkey, bool grh)
 {
 	uint64_t from, to;
@@ -185,7 +190,7 @@ static void fill_pieces(struct stream *s, const struct ibv_sge *sge, int count)
 		stream_fill(s, (void *)(uintptr_t)sge->addr, sge->length);
 }
 
-/* len bytes are as they should be; then poison again. *at: the first that is not. */
+/* Check len bytes, then make them poison again. *at: the first wrong one. */
 static bool check_pieces(struct stream *s, const struct ibv_sge *sge, uint64_t len, uint64_t *at)
 {
 	uint64_t done, part;
@@ -230,7 +235,10 @@ static void build_atomic(struct run *r, struct flow *f, uint64_t n, struct ibv_s
 	if (op == OP_FAA) {
 		wr->wr.atomic.compare_add = shared ? 1 : mix64(n);
 	} else {
-		/* Every third finds another value than it compares with. */
+		/*
+		 * Every third compares with a value that the word does not
+		 * have.
+		 */
 		wr->wr.atomic.compare_add = f->tx.atom ^ (n % 3 == 2);
 		wr->wr.atomic.swap = mix64(n);
 	}
@@ -282,7 +290,7 @@ static void build_send(struct run *r, struct flow *f, uint64_t n, struct ibv_sen
 	}
 }
 
-/* Inline data is taken by the post: what becomes of the buffer then must not matter. */
+/* The post copies inline data: later changes of the buffer must not matter. */
 static void spoil_inline(const struct ibv_send_wr *wr)
 {
 	int i;
@@ -322,7 +330,10 @@ static bool post_sends(struct run *r, struct flow *f)
 	return true;
 }
 
-/* Messages that are complete at the sender: a receiver of plain WRITEs hears it from us. */
+/*
+ * Messages that are complete at the sender: a receiver of plain WRITEs learns
+ * of them by this message.
+ */
 static void tell_placed(struct run *r, struct flow *f)
 {
 	if (r->c->qp != IBV_QPT_RC || is_fetch(r->c->op))
@@ -404,7 +415,7 @@ static uint64_t recv_size(const struct config *c)
 	return c->op == OP_WRITE || c->op == OP_WRITE_IMM ? 0 : c->size;
 }
 
-/* index: of all receive slots. With an SRQ any flow may take any of them. */
+/* index: of all receive slots. With an SRQ any flow may use any of them. */
 static int recv_pieces(struct run *r, struct ibv_sge *sge, uint64_t index)
 {
 	return pieces(sge, slot(r, &r->recv, index), recv_size(r->c), r->c->rsge, r->recv.mr->lkey,
@@ -435,7 +446,9 @@ static bool check_write(struct run *r, struct flow *f, uint64_t n)
 		      (unsigned long long)at);
 }
 
-/* Checks WRITEs and steps over fetches, up to a message that takes a receive, or to limit. */
+/*
+ * Check WRITEs and skip fetches, up to a message with a receive, or to limit.
+ */
 static bool advance(struct run *r, struct flow *f, uint64_t limit)
 {
 	enum op op;
@@ -458,7 +471,7 @@ static void grant(struct run *r, struct flow *f)
 	ctl_send(CTL_CREDIT, f->id, f->rx.next + r->c->window);
 }
 
-/* As ConnectX tells the kind of a datagram's packet; rdma_rxe does not. */
+/* ConnectX reports the kind of a datagram's packet there; rdma_rxe does not. */
 static bool check_sl(const struct flow *f, const struct ibv_wc *wc)
 {
 	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -514,7 +527,10 @@ static bool check_message(struct run *r, struct flow *f, uint64_t n, uint64_t in
 		      (unsigned long long)at);
 }
 
-/* Which message this is: the next that takes a receive, or over a bad link what it says it is. */
+/*
+ * Number of this message: the next that uses a receive; over a bad link the
+ * number that the message carries.
+ */
 static bool which_message(struct run *r, struct flow *f, const struct ibv_wc *wc, uint64_t *n)
 {
 	if (!r->c->lossy) {
@@ -523,7 +539,10 @@ static bool which_message(struct run *r, struct flow *f, const struct ibv_wc *wc
 		*n = f->rx.next;
 		return *n < f->rx.total ? true : failed("a message after the last");
 	}
-	/* Not even UC promises order: it takes any packet that begins a message. */
+	/*
+	 * UC does not promise order: it accepts any packet that begins a
+	 * message.
+	 */
 	*n = be32toh(wc->imm_data) ^ 0x5a000000;
 	return *n < f->rx.total ? true : failed("message %llu never was", (unsigned long long)*n);
 }
@@ -570,7 +589,7 @@ static bool complete(struct run *r, const struct ibv_wc *wc)
 	return wc->wr_id & RECV_BIT ? received(r, f, wc) : sent(r, f, wc);
 }
 
-/* How many completions there were; -1 after a failure. */
+/* Number of completions; -1 after a failure. */
 static int poll_cq(struct run *r)
 {
 	struct ibv_wc wc[16];
@@ -605,13 +624,16 @@ static int take_ctl(struct run *r)
 			f->rx.done = true;
 			break;
 		default:
-			return -1;	/* the other side says why */
+			return -1;	/* the other side reports why */
 		}
 	}
 	return n;
 }
 
-/* After the last completion of what was armed, sleep. Completions without an event are an error. */
+/*
+ * Sleep after the last completion before the event. Completions without an
+ * event are an error.
+ */
 static bool wait_event(struct run *r)
 {
 	struct pollfd fds[] = {
@@ -623,7 +645,7 @@ static bool wait_event(struct run *r)
 
 	if (!r->armed) {
 		r->armed = true;
-		/* What came before the arming has no event: look again. */
+		/* Completions before the request have no event: poll again. */
 		return ibv_req_notify_cq(r->cq, 0) ? failed("ibv_req_notify_cq") : true;
 	}
 	if (!poll(fds, 2, 1000 * time_factor)) {
@@ -645,7 +667,7 @@ static bool flow_finished(struct run *r, struct flow *f)
 		return false;
 	if (!r->c->lossy)
 		return f->rx.next == f->rx.total;
-	/* What is still under way over a bad link comes soon or never. */
+	/* Over a bad link, messages in flight come soon or never. */
 	return !f->rx.total || (f->rx.done && now() - r->last > 0.1 * time_factor);
 }
 
@@ -881,7 +903,9 @@ static bool set_up(struct run *r)
 	return true;
 }
 
-/* The atomics' words are what the sender knows they must be; then poison. */
+/*
+ * The atomics' words must have the values that the sender knows; then poison.
+ */
 static bool check_words(struct run *r, const uint64_t *want)
 {
 	uint64_t sum = 0, word;
@@ -920,7 +944,10 @@ static bool check_end(struct run *r, const uint64_t *words)
 {
 	struct ibv_wc wc;
 
-	/* An inline or sent source may hold anything: it is ours. */
+	/*
+	 * Inline or sent sources may hold anything, because this side writes
+	 * them.
+	 */
 	if (!r->c->lossy && ibv_poll_cq(r->cq, 1, &wc))
 		return failed("a completion after the last one: %s", ibv_wc_status_str(wc.status));
 	return check_lossy(r) && check_words(r, words) && check_source(r) && region_clean(&r->recv, "receive buffers") &&
@@ -1011,7 +1038,10 @@ static bool transfer(struct run *r)
 	ctl_swap(mine, theirs, sizeof(mine));
 	if (r->c->spoil)
 		spoil_end(r);
-	/* Memory counts only when nothing more can come: after both sides' last completion. */
+	/*
+	 * Check memory only when nothing more can come: after both sides' last
+	 * completion.
+	 */
 	return agree(ok) && agree(check_end(r, theirs));
 }
 

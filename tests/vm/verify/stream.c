@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a message contains: a pseudo-random stream that is different for every
- * key, flow and message number, so that a byte in the wrong place, of the wrong
- * message or of an earlier case is seen.
+ * Content of a message: a pseudo-random stream that differs for every key, flow
+ * and message number. So a byte in the wrong place, of the wrong message or of
+ * an earlier case is detected.
  */
 #include <string.h>
 #include "verify.h"
@@ -21,7 +21,7 @@ void stream_start(struct stream *s, uint64_t key, uint64_t flow, uint64_t n)
 	s->left = 0;
 }
 
-/* One multiplication for eight bytes: software CPUs run this too. */
+/* One multiplication for eight bytes, because software CPUs run this, too. */
 static uint64_t next(struct stream *s)
 {
 	s->state = s->state * 6364136223846793005 + 1442695040888963407;

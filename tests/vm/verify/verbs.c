@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The device, memory regions with guards, and the way of a QP to RTS. */
+/* The device, memory regions with guards, and bringing a QP to RTS. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@ struct ibv_context *context;
 struct ibv_device_attr device;
 struct ibv_port_attr port;
 
-/* NULL: the first device that may be opened in this network namespace. */
+/* NULL: the first device that can be opened in this network namespace. */
 bool device_open(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -65,8 +65,8 @@ union ibv_gid gid_of(enum gid_choice choice)
 }
 
 /*
- * The MR begins and ends in the middle of pages; the rest of those pages, and a
- * page more on either side, are guards.
+ * The MR begins and ends in the middle of pages; the rest of those pages, and
+ * one more page on each side, are guards.
  */
 #define REGION_SHIFT	(4096 + 1088)
 
@@ -144,7 +144,10 @@ struct ibv_ah *ah_make(struct ibv_pd *pd, const struct config *c, const union ib
 	struct ibv_ah_attr attr = ah_attr(c, gid);
 	struct ibv_ah *ah = ibv_create_ah(pd, &attr);
 
-	/* libibverbs gives a neighbour three seconds to answer; once an emulated machine took longer. */
+	/*
+	 * libibverbs gives a neighbour three seconds to answer; an emulated
+	 * machine may need longer.
+	 */
 	if (!ah && errno == ETIMEDOUT)
 		ah = ibv_create_ah(pd, &attr);
 	if (!ah)
@@ -192,7 +195,7 @@ static bool qp_to_rts(struct ibv_qp *qp, const struct config *c, uint32_t my_psn
 		.timeout = c->timeout,
 		.retry_cnt = c->retry,
 		.rnr_retry = c->rnr_retry,
-		/* What the responder has room for. */
+		/* The responder's resources. */
 		.max_rd_atomic = min_u64(min_u64(c->rd_atomic, device.max_qp_init_rd_atom), peer->rd_atomic),
 	};
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;

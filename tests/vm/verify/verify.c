@@ -118,7 +118,7 @@ static const struct {
 	[P_SLOW] = { "slow", KIND_NUMBER, 0 },
 	[P_LIMIT] = { "limit", KIND_NUMBER, 10 },
 	[P_SPOIL] = { "spoil", KIND_NUMBER, 0 },
-	[P_SECONDS] = { "seconds", KIND_NUMBER, 0 },	/* repeat for so long */
+	[P_SECONDS] = { "seconds", KIND_NUMBER, 0 }, /* repeat for this time */
 };
 
 static const struct {
@@ -250,7 +250,7 @@ static struct config make_config(const struct spec *spec, const uint32_t *index)
 	return c;
 }
 
-/* The values of the keys that the case names, for a failure's message. */
+/* The values of the keys in the case, for a failure's message. */
 static void describe(const struct spec *spec, const uint32_t *index, char *to, size_t len)
 {
 	size_t used = 0;
@@ -300,7 +300,7 @@ struct tally {
 	double start;
 };
 
-/* One combination on both sides; whoever failed says why. */
+/* One combination on both sides; the side that failed reports why. */
 static void run_one(const struct spec *spec, const uint32_t *index, const struct fail_case *fail, struct tally *tally)
 {
 	struct config c = make_config(spec, index);
@@ -313,7 +313,8 @@ static void run_one(const struct spec *spec, const uint32_t *index, const struct
 	memset(&verdict, 0, sizeof(verdict));
 	ctl_swap(&can, &they_can, sizeof(can));
 	if (!can)
-		failed("%s", why);	/* no script asks for what its hosts cannot do */
+		/* scripts never ask for what their nodes cannot do */
+		failed("%s", why);
 	if (can && they_can)
 		fail ? fail->run(&c) : flow_case(&c);
 	ctl_swap(&verdict, &theirs, sizeof(verdict));
@@ -357,15 +358,16 @@ static bool named(const char *list, const char *name)
 
 	if (!strcmp(list, "all"))
 		return strcmp(name, "cut_off") && strcmp(name, "device_gone") &&
-		       strcmp(name, "memory_back") &&	/* they need somebody's help */
-		       strcmp(name, "two_cpus");	/* and this a second CPU */
+		       /* they need the script's help */
+		       strcmp(name, "memory_back") &&
+		       strcmp(name, "two_cpus"); /* and this one a second CPU */
 	for (at = strstr(list, name); at; at = strstr(at + 1, name))
 		if ((at == list || at[-1] == ',') && (!at[len] || at[len] == ','))
 			return true;
 	return false;
 }
 
-/* Each of fail.c's is a test of its own. */
+/* Each case of fail.c is a test of its own. */
 static bool run_fail_cases(const struct spec *spec)
 {
 	const struct fail_case *fail;
@@ -425,7 +427,10 @@ static int run_side(const char *name, char **specs)
 {
 	bool ok = true, opened, theirs;
 
-	/* What is mapped from here on lies elsewhere than on the other side: an address of the wrong side is found out. */
+	/*
+	 * Later mappings have other addresses than those of the other side: use
+	 * of an address of the wrong side is detected.
+	 */
 	if (side)
 		mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	opened = device_open(name);
@@ -475,7 +480,7 @@ static pid_t start_side(int which, const char *place, int fd, char **argv)
 	_exit(127);
 }
 
-/* 0 if both sides ended well. */
+/* 0 if both sides succeeded. */
 static int wait_sides(void)
 {
 	int i, status, bad = 0;
@@ -498,7 +503,10 @@ static int run_both(const char *const place[2], char **argv)
 		perror("verify: socketpair");
 		return 1;
 	}
-	/* No side holds the other's end, so it sees at once that the other died. */
+	/*
+	 * No side holds the other's end, so it notices at once that the other
+	 * died.
+	 */
 	for (i = 0; i < 2; i++) {
 		fcntl(fds[!i], F_SETFD, FD_CLOEXEC);
 		fcntl(fds[i], F_SETFD, 0);

@@ -31,7 +31,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* ---- stream.c ---- */
 
-#define POISON	0xa5	/* what memory holds that nobody may have written to */
+#define POISON	0xa5	/* content of memory that was not written */
 
 struct stream {
 	uint64_t state;
@@ -41,7 +41,7 @@ struct stream {
 
 void stream_start(struct stream *s, uint64_t key, uint64_t flow, uint64_t n);
 void stream_fill(struct stream *s, void *to, size_t len);
-/* -1, or the offset of the first byte that differs. */
+/* -1, or the offset of the first wrong byte. */
 ssize_t stream_check(struct stream *s, const void *from, size_t len);
 uint64_t mix64(uint64_t x);
 /* -1, or the offset of the first byte that is not POISON. */
@@ -51,9 +51,10 @@ ssize_t poison_check(const void *from, size_t len);
 
 enum ctl_type {
 	CTL_BLOB,	/* value bytes follow */
-	CTL_CREDIT,	/* flow may send up to message value */
-	CTL_PLACED,	/* flow's messages below value are complete at the sender */
-	CTL_DONE,	/* flow's sender will send no more; value were sent */
+	CTL_CREDIT,	/* the flow may send up to message value */
+	/* the flow's messages before value are complete at the sender */
+	CTL_PLACED,
+	CTL_DONE,	/* the flow's sender sends no more; value were sent */
 	CTL_FAIL,	/* the other side gave up */
 };
 
@@ -66,15 +67,16 @@ struct ctl_msg {
 extern int ctl_fd;
 void ctl_send(enum ctl_type type, uint32_t flow, uint64_t value);
 bool ctl_take(struct ctl_msg *msg);
-/* Exchange blobs; also a barrier. Messages still under way are dropped. */
+/* Exchange blobs; also a barrier. Messages in flight are dropped. */
 void ctl_swap(const void *mine, void *theirs, size_t len);
 void ctl_barrier(void);
 double now(void);
 
 /* ---- verdicts (verify.c) ---- */
 
-extern int side;		/* 0 or 1: the process in the first or second host */
-extern int time_factor;		/* how much slower than real hardware to expect the machine */
+extern int side; /* 0 or 1: the process of the first or second node */
+/* how much slower than real hardware the machine may be */
+extern int time_factor;
 
 /* Keeps the first reason only. Returns false. */
 bool failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -84,7 +86,7 @@ bool skipped(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- one case ---- */
 
-/* Faults of our own making, which must be found: the test of the test. */
+/* Faults on purpose, which must be found: the test of the test. */
 enum spoil {
 	SPOIL_NOTHING,
 	SPOIL_BIT,	/* one wrong bit */
@@ -95,7 +97,8 @@ enum spoil {
 
 enum op {
 	OP_SEND, OP_SEND_IMM, OP_SEND_INV, OP_WRITE, OP_WRITE_IMM, OP_READ, OP_CAS, OP_FAA,
-	OP_MIX,		/* any of the above, changing from message to message */
+	/* any of the operations above, changing from message to message */
+	OP_MIX,
 };
 
 enum gid_choice { GID_V4 = 4, GID_V6 = 6, GID_LL = 1 };
@@ -112,8 +115,8 @@ struct config {
 	uint32_t list;		/* work requests in one ibv_post_send() */
 	uint32_t sge;
 	uint32_t rsge;		/* of receives */
-	uint32_t inl;		/* inline where the message is not longer */
-	uint32_t signal;	/* signal every so many */
+	uint32_t inl;		/* inline if the message is not longer */
+	uint32_t signal;	/* one in this many is signalled */
 	bool srq;
 	bool events;		/* sleep on the completion channel, do not poll */
 	bool both;		/* both sides send */
@@ -126,8 +129,9 @@ struct config {
 	uint8_t rnr_retry;
 	uint8_t rnr_timer;
 	uint8_t rd_atomic;
-	uint32_t slow;		/* the receiver waits so many us before each new receive */
-	uint32_t limit;		/* seconds until a case that stands still has failed */
+	/* the receiver waits this many us before each new receive */
+	uint32_t slow;
+	uint32_t limit; /* seconds without progress until a case has failed */
 	enum spoil spoil;
 };
 
@@ -140,12 +144,12 @@ extern struct ibv_port_attr port;
 struct region {
 	uint8_t *map;		/* all of the memory */
 	size_t map_len;
-	uint8_t *base;		/* what the MR covers */
+	uint8_t *base;		/* memory of the MR */
 	size_t len;
 	struct ibv_mr *mr;
 };
 
-/* What the other side must know of a QP and of the regions. */
+/* The other side's data of a QP and of the regions. */
 struct peer {
 	union ibv_gid gid;
 	uint32_t qpn;
@@ -160,7 +164,7 @@ bool device_open(const char *name);
 int gid_index(enum gid_choice choice);
 bool region_make(struct region *r, struct ibv_pd *pd, size_t len, int access);
 void region_free(struct region *r);
-/* Everything of the region is poison, and what lies before and after it. */
+/* The region, and the memory before and after it, must be poison. */
 bool region_clean(const struct region *r, const char *name);
 
 bool qp_init(struct ibv_qp *qp, const struct config *c, unsigned int access);

@@ -28,7 +28,7 @@ static void arx_cq_overflow(struct arx_cq *cq)
 /* Index of the consumer. A user may write any value: the caller bounds it. */
 static u32 arx_cq_consumed(const struct arx_cq *cq)
 {
-	return smp_load_acquire(&cq->ring.hdr->cons);	/* B */
+	return smp_load_acquire(&cq->ring.hdr->cons);	/* D */
 }
 
 /* Moderation: true if the event that is due may wait for a later completion. */
@@ -338,7 +338,7 @@ static int arx_cq_move(struct arx_cq *cq, struct arx_ring *to)
 	lockdep_assert_held(&cq->lock);
 	if (!to->mem)
 		return -EINVAL;
-	pending = cq->prod - smp_load_acquire(&to->hdr->cons);	/* B */
+	pending = cq->prod - smp_load_acquire(&to->hdr->cons);	/* D */
 	if (pending > arx_ring_entries(&cq->ring) ||
 	    pending > arx_ring_entries(to))
 		return -EINVAL;

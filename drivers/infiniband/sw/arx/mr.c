@@ -96,8 +96,8 @@ void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
  * caller tries again later; the region gets no new users until then.
  *
  * Context: in a section.
- * Return: 0, -EBUSY if a request uses the region, or -EINVAL if there is no such
- * region.
+ * Return: 0, -EBUSY if a request uses the region, or -EINVAL if there is no
+ * such region.
  */
 int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 {

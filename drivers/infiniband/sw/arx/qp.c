@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Queue pairs: making, states (IBA 10.3), posting by kernel consumers, end. */
+/*
+ * Queue pairs: creation, states (IBA 10.3), posting by kernel consumers,
+ * destruction.
+ */
 
 #include <linux/memcontrol.h>
 #include <linux/overflow.h>
@@ -46,7 +49,7 @@ static void arx_qp_move(struct work_struct *move)
 	arx_qp_work(&qp->work);
 }
 
-/* Nobody is inside requester, responder or completer until unlock. */
+/* No CPU is inside requester, responder or completer until unlock. */
 static void arx_qp_lock_all(struct arx_qp *qp)
 	__acquires(&qp->req.lock)
 	__acquires(&qp->resp.lock)
@@ -66,7 +69,7 @@ static void arx_qp_unlock_all(struct arx_qp *qp)
 	spin_unlock(&qp->comp.lock);
 	spin_unlock(&qp->resp.lock);
 	spin_unlock(&qp->req.lock);
-	/* A doorbell that found the requester's lock taken left a wish. */
+	/* A doorbell that found the requester's lock taken has set a bit. */
 	arx_requester_run(qp);
 	local_bh_enable();
 }
@@ -134,7 +137,7 @@ static int arx_qp_create_sq(struct arx_qp *qp, struct ib_qp_cap *cap,
 	return 0;
 }
 
-/* Release what sends hold that will never complete. */
+/* Drop the references of sends that will never complete. */
 static void arx_qp_drop_sends(struct arx_qp *qp)
 {
 	u32 i;
@@ -144,7 +147,7 @@ static void arx_qp_drop_sends(struct arx_qp *qp)
 
 	if (qp->ib.uobject)
 		return;
-	/* A kernel consumer's WQE has its references from the post on. */
+	/* A kernel consumer's WQE has its references since it was posted. */
 	for (i = qp->req.fetched; i != qp->sq_prod; i++)
 		arx_sendwr_unwrite(qp, arx_ring_entry(&qp->sq, i));
 }
@@ -196,7 +199,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
 	qp->srq = init->srq ? to_arx_srq(init->srq) : NULL;
 }
 
-/* From here on packets find it. QP1 has its own place. */
+/* Packets can find the QP from here on. QP1 is not in the table. */
 static int arx_qp_publish(struct arx_qp *qp)
 {
 	struct arx_dev *dev = arx_qp_dev(qp);
@@ -223,11 +226,11 @@ static void arx_qp_withdraw(struct arx_qp *qp)
 
 /**
  * arx_create_qp - verb
- * @ib: to be made; the core allocated it
- * @init: wanted; receives what was granted
+ * @ib: the QP, allocated by the core
+ * @init: requested attributes; receives the granted ones
  * @udata: of an application, else NULL
  *
- * Return: 0, -EINVAL for what is out of range, -EOPNOTSUPP for other types,
+ * Return: 0, -EINVAL for values out of range, -EOPNOTSUPP for other types,
  * -ENOMEM.
  */
 int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
@@ -283,7 +286,7 @@ end:
 	return err;
 }
 
-/* Back to the beginning; what is posted is forgotten. All locks held. */
+/* Set the initial state; posted requests are discarded. All locks held. */
 static void arx_qp_reset(struct arx_qp *qp)
 {
 	struct arx_req *req = &qp->req;
@@ -336,7 +339,9 @@ static void arx_qp_reset(struct arx_qp *qp)
 	}
 }
 
-/* Attributes that this device cannot take, whatever the state. */
+/*
+ * Check attributes for values that this device does not support in any state.
+ */
 static int arx_qp_check_attr(struct arx_qp *qp, const struct ib_qp_attr *attr,
 			     int mask)
 {
@@ -365,11 +370,11 @@ static int arx_qp_check_attr(struct arx_qp *qp, const struct ib_qp_attr *attr,
 }
 
 /**
- * struct arx_qp_change - what modify_qp needs memory for, made before locking
- *	and, after it, what is to be freed
+ * struct arx_qp_change - memory for modify_qp, allocated before locking;
+ *	afterwards memory to be freed
  * @av: address vector
  * @rd: responder resources
- * @replies: responder's answers
+ * @replies: the responder's responses
  */
 struct arx_qp_change {
 	struct arx_av *av;
@@ -419,7 +424,7 @@ static void arx_qp_apply_simple(struct arx_qp *qp,
 {
 	struct ib_qp_attr *to = &qp->attr;
 
-	/* Asked for with each transition to SQD. */
+	/* Requested with each transition to SQD. */
 	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_SQD)
 		to->en_sqd_async_notify = mask & IB_QP_EN_SQD_ASYNC_NOTIFY &&
 					  attr->en_sqd_async_notify;
@@ -447,7 +452,7 @@ static void arx_qp_apply_simple(struct arx_qp *qp,
 	}
 }
 
-/* All locks held. @change takes what is replaced. */
+/* All locks held. @change gets the replaced objects. */
 static void arx_qp_apply(struct arx_qp *qp, const struct ib_qp_attr *attr,
 			 int mask, struct arx_qp_change *change)
 {
@@ -455,7 +460,7 @@ static void arx_qp_apply(struct arx_qp *qp, const struct ib_qp_attr *attr,
 	if (mask & IB_QP_AV) {
 		change->av = rcu_replace_pointer(qp->av, change->av, true);
 		qp->attr.ah_attr = attr->ah_attr;
-		qp->attr.ah_attr.grh.sgid_attr = NULL;	/* held by the AV */
+		qp->attr.ah_attr.grh.sgid_attr = NULL;	/* the AV holds it */
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && qp->state == IB_QPS_INIT) {
 		swap(qp->resp.rd, change->rd);
@@ -482,7 +487,10 @@ static void arx_qp_apply(struct arx_qp *qp, const struct ib_qp_attr *attr,
 	qp->comp.rnr_left = qp->attr.rnr_retry;
 }
 
-/* In use, the answers that are due and may be asked for again must stay. */
+/*
+ * While the QP is in use, due responses and those that may be replayed must
+ * stay.
+ */
 static bool arx_qp_resizes_history(const struct arx_qp *qp,
 				   const struct ib_qp_attr *attr, int mask)
 {
@@ -491,8 +499,8 @@ static bool arx_qp_resizes_history(const struct arx_qp *qp,
 }
 
 /*
- * A kernel consumer may be posting. Behind its WQE arx_post_send() sees RESET
- * and takes no more: what arx_qp_reset() drops is all that there is.
+ * A kernel consumer may be posting. After its WQE arx_post_send() sees RESET
+ * and posts no more: arx_qp_reset() then drops all posted WQEs.
  */
 static void arx_qp_close_sends(struct arx_qp *qp)
 {
@@ -504,8 +512,8 @@ static void arx_qp_close_sends(struct arx_qp *qp)
 }
 
 /*
- * 10.3.1, SQE to RTS: the WQE that failed is complete, and what was posted up to
- * now comes back flushed, however much of it the requester has flushed so far.
+ * 10.3.1, SQE to RTS: the WQE that failed is complete, and WQEs posted up to
+ * now complete as flushed, whatever the requester has flushed so far.
  */
 static void arx_qp_leave_sqe(struct arx_qp *qp)
 {
@@ -535,9 +543,10 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 }
 
 /*
- * The consumer may end the QP because of a message that it has been told of, and
- * whose ACK waits for the next softirq. It goes first, or the peer would take the
- * message for lost. No lock held: it may be for a QP on this host.
+ * Flush a deferred ACK before the state change. The consumer may end the QP
+ * because of a message that it has seen, and whose ACK waits for the next
+ * softirq. Without the ACK the peer would take the message for lost. No lock
+ * held: the ACK may be for a QP of this machine.
  */
 static void arx_qp_answer(struct arx_qp *qp)
 {
@@ -550,12 +559,12 @@ static void arx_qp_answer(struct arx_qp *qp)
  * arx_modify_qp - verb
  * @ib: QP
  * @attr: new values
- * @mask: which of them
+ * @mask: attributes to change
  * @udata: unused
  *
- * Return: 0, -EINVAL for a transition or value that is not allowed,
- * -EOPNOTSUPP for path migration, -ENOMEM, -EAGAIN if the application may have
- * no more threads.
+ * Return: 0, -EINVAL for a transition or value that is not allowed, -EOPNOTSUPP
+ * for path migration, -ENOMEM, -EAGAIN if the application may not have more
+ * threads.
  */
 int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata)
@@ -597,7 +606,9 @@ discard:
 	return err;
 }
 
-/* 10.3.1 SQD: is a message that was begun not complete yet? Locks held. */
+/*
+ * 10.3.1 SQD: true if a message that was begun is not complete yet. Locks held.
+ */
 static bool arx_qp_draining(const struct arx_qp *qp)
 {
 	if (qp->state != IB_QPS_SQD)
@@ -611,7 +622,7 @@ static bool arx_qp_draining(const struct arx_qp *qp)
  * @ib: QP
  * @attr: receives its attributes, all of them
  * @mask: ignored
- * @init: receives what it was made with
+ * @init: receives the attributes of its creation
  *
  * Return: 0.
  */
@@ -655,12 +666,13 @@ int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
  * @ib: QP; the core frees it afterwards
  * @udata: unused
  *
- * Order: an ACK that waits is sent; the reset state makes every stage stop of
- * itself; out of the table, nobody new finds it; once all sections have been
- * left nobody who found it before is still inside; then what could start it again is ended:
- * timers, the socket's wake-up, and last the work that these may have queued. A
- * work may queue itself or the other, for what is still owed, so they are not
- * only cancelled.
+ * Order: a deferred ACK is sent. The reset state makes every stage stop by
+ * itself. The QP leaves the table, so that no new user finds it. Once all
+ * sections have been left, no earlier user is still inside. Then everything
+ * that could start the QP again is ended: timers, the socket's wake-up, and
+ * last the works that these may have queued. A work may queue itself or the
+ * other work for responses that are due, so the works are disabled and not only
+ * cancelled.
  *
  * Return: 0.
  */
@@ -700,7 +712,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	return 0;
 }
 
-/* A slot is free once its WQE has completed, as it is for an application. */
+/* A slot is free once its WQE has completed, as for an application. */
 static bool arx_qp_sends_full(const struct arx_qp *qp)
 {
 	return qp->sq_prod - arx_published(&qp->comp.done) > qp->sq.mask;
@@ -710,14 +722,15 @@ static bool arx_qp_sends_full(const struct arx_qp *qp)
  * arx_post_send - verb, kernel consumers
  * @ib: QP
  * @wr: requests
- * @bad: receives the first that was not taken
+ * @bad: receives the first request that was not posted
  *
  * An application's QP is refused: its ring is mapped, so a request written here
- * would show it kernel memory (inline data, the AV's address). uverbs' old write
- * commands end in the verbs of kernel consumers; the core's mask of commands
- * keeps them from applications, but is a table that a driver may change.
+ * would show kernel memory to the application (inline data, the AV's address).
+ * The old write commands of uverbs call the verbs of kernel consumers. The
+ * core's mask of commands keeps applications from them, but a driver may change
+ * that mask.
  *
- * Context: any; where interrupts are off the requester runs a little later.
+ * Context: any; with interrupts off the requester runs a little later.
  * Return: 0, -EINVAL, or -ENOMEM when the queue is full.
  */
 int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
@@ -761,7 +774,7 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
  * arx_post_recv - verb, kernel consumers
  * @ib: QP without SRQ
  * @wr: requests
- * @bad: receives the first that was not taken
+ * @bad: receives the first request that was not posted
  *
  * An application's QP is refused, see arx_post_send().
  *
@@ -779,7 +792,7 @@ int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 		return -EINVAL;
 	}
 	err = arx_recvq_post(&qp->rq, wr, bad);
-	smp_mb();	/* the WQE before the state; pairs with the flush */
+	smp_mb(); /* orders the WQE before the state; pairs with the flush */
 	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_qp_schedule(qp);
 	return err;

@@ -2,18 +2,17 @@
 /*
  * The memory of rings.
  *
- * A ring is memory, not a device's register, so a mapping of it holds the pages
- * themselves and nothing of the driver: no structure, no code, no reference to
- * the module. When the ring goes, be it that the application destroys its
- * object or that the device is removed under it, the kernel gives up its
- * references, and its own mapping if it made one; what the process still maps
- * becomes plain memory that belongs to the process alone and is freed when it
- * unmaps it. Nothing needs to be found, zapped or waited for, and the process
- * cannot fault.
+ * A ring is plain memory. So a mapping of it holds the pages and nothing of the
+ * driver: no structure, no code, no reference to the module. When the ring is
+ * freed, because the application destroys its object or the device is removed,
+ * the kernel drops its references, and its own mapping if it made one. The
+ * memory that the process still maps then belongs to the process alone and is
+ * freed when the process unmaps it. The driver need not find, zap or wait for
+ * mappings, and the process cannot fault.
  *
- * What the process then sees is the ring as it was left, except that the flags
- * say so: it rings the doorbell, which tells it that the device is gone, and
- * does not poll for ever.
+ * The process then sees the ring unchanged, except that the flags say that it
+ * is gone: the application rings the doorbell, which returns an error, and does
+ * not poll for ever.
  */
 
 #include <linux/mm.h>
@@ -26,11 +25,10 @@
 
 /**
  * struct arx_ring_mem - zeroed memory that a process may map
- * @entry: where its process maps it; unused for a kernel consumer
- * @addr: contiguous pages if it is small and there are some, else vmalloc()
- *	memory
+ * @entry: mapping offset for its process; unused for a kernel consumer
+ * @addr: contiguous pages for a small ring if possible, else vmalloc() memory
  * @size: bytes, whole pages
- * @charge: where it is counted
+ * @charge: account of the memory
  */
 struct arx_ring_mem {
 	struct rdma_user_mmap_entry entry;
@@ -45,9 +43,9 @@ static struct arx_ring_mem *to_arx_ring_mem(struct rdma_user_mmap_entry *entry)
 }
 
 /*
- * Contiguous pages need no area of vmalloc()'s to be found, mapped and flushed
- * from TLBs, so most QPs' rings are such. As with kvmalloc(), whose memory cannot
- * be mapped by processes, they are not worth trying hard for.
+ * Contiguous pages need no area of vmalloc() and no flush of TLBs, so the rings
+ * of most QPs use them. As with kvmalloc(), whose memory cannot be mapped by
+ * processes, the allocation does not try hard.
  */
 #define ARX_RING_CONTIGUOUS	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
@@ -85,7 +83,10 @@ static struct arx_ring_mem *arx_ring_mem_alloc(size_t size,
 		return NULL;
 
 	mem->size = PAGE_ALIGN(size);
-	/* Counted first: beyond the limit nobody is to reclaim memory. */
+	/*
+	 * Charged first: an allocation beyond the limit must not reclaim
+	 * memory.
+	 */
 	if (uctx && arx_charge_pages(&mem->charge, to_arx_ucontext(uctx)->user,
 				     mem->size >> PAGE_SHIFT))
 		goto free;
@@ -101,7 +102,7 @@ free:
 	return NULL;
 }
 
-/* Let the process of @uctx map @mem, and tell it where. */
+/* Let the process of @uctx map @mem, and return the offset. */
 static int arx_ring_publish(const struct arx_ring *ring,
 			    struct ib_ucontext *uctx,
 			    struct arx_ring_info *info)
@@ -121,16 +122,16 @@ static int arx_ring_publish(const struct arx_ring *ring,
 }
 
 /**
- * arx_ring_create - make an empty ring
- * @ring: to fill
- * @entries: at least so many, not 0; a power of two is made of it
+ * arx_ring_create - create an empty ring
+ * @ring: receives the ring
+ * @entries: minimum number of entries, not 0; rounded up to a power of two
  * @stride: bytes from entry to entry
- * @uctx: whose process may map it, or NULL for a kernel consumer
- * @info: receives what the process must know, with @uctx
+ * @uctx: context whose process may map it, or NULL for a kernel consumer
+ * @info: receives the data for the process, with @uctx
  *
  * Context: may sleep.
- * Return: 0, -EINVAL for a size that does not exist, or -ENOMEM, also beyond
- * what the user may have.
+ * Return: 0, -EINVAL for an impossible size, or -ENOMEM, also beyond the user's
+ * limit.
  */
 int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
 		    struct ib_ucontext *uctx, struct arx_ring_info *info)
@@ -166,11 +167,11 @@ int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
 }
 
 /**
- * arx_ring_destroy - the kernel is done with a ring
+ * arx_ring_destroy - free the kernel's references to a ring
  * @ring: from arx_ring_create(), or all zero
  *
- * The caller has made sure that nothing in the kernel looks at it any more.
- * Mappings stay, see the head of this file.
+ * The caller has made sure that the kernel does not use it any more. Mappings
+ * stay, see the head of this file.
  *
  * Context: may sleep.
  */
@@ -191,7 +192,7 @@ void arx_ring_destroy(struct arx_ring *ring)
 }
 
 /**
- * arx_mmap_free - verb: nobody can map the entry any more
+ * arx_mmap_free - verb: the entry cannot be mapped any more
  * @entry: of a ring
  */
 void arx_mmap_free(struct rdma_user_mmap_entry *entry)
@@ -224,11 +225,11 @@ static int arx_mmap_pages(struct vm_area_struct *vma,
 /**
  * arx_mmap - verb: map a ring, whole and shared
  * @ib: context of the ring
- * @vma: with the offset and the size that struct arx_ring_info named
+ * @vma: with the offset and the size in struct arx_ring_info
  *
- * All pages are mapped at once, for there will be no driver to map them when
- * they are touched later. A child does not inherit the mapping: two writers of
- * one index would be of no use to it.
+ * All pages are mapped at once, because the driver may be gone when they are
+ * touched. A child does not inherit the mapping, because an index has one
+ * writer.
  *
  * Return: 0, -EINVAL for anything but a ring of this context, -ENOMEM.
  */

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The kernel's end of a ring shared with the application (rdma/arx-abi.h), or
- * private to a kernel consumer: both look the same.
+ * The kernel's end of a ring that is shared with the application
+ * (rdma/arx-abi.h) or private to a kernel consumer: both have the same layout.
+ * Comments A to D name pairs of barriers in the table of Documentation/abi.rst;
+ * the other end is in libarx, or here for a kernel consumer.
  *
- * The barrier pairs (the other end is in libarx, or in the same file for a
- * kernel consumer):
- *
- *	producer			consumer
- *	write entry			(A) load-acquire prod
- *	(A) store-release prod		read entry
- *	(B) load-acquire cons		(B) store-release cons
- *	reuse slot
- *
- * A: an entry seen through prod is whole. B: a slot seen free is no longer read.
- *
- * The kernel keeps its own index privately and only publishes it: what stands
- * in the header is never read back by the side that wrote it.
+ * The kernel keeps its own index in private memory and only publishes it: no
+ * side reads back from the header what it wrote.
  */
 #ifndef ARX_RING_H
 #define ARX_RING_H
@@ -55,7 +46,10 @@ static inline void *arx_ring_entry(const struct arx_ring *ring, u32 index)
 	return ring->entries + (size_t)(index & ring->mask) * ring->stride;
 }
 
-/* Consumer: how many entries wait behind @cons; more than fit is a lie. */
+/*
+ * Consumer: number of entries after @cons; larger than the ring if prod is
+ * wrong.
+ */
 static inline u32 arx_ring_pending(const struct arx_ring *ring, u32 cons)
 {
 	return smp_load_acquire(&ring->hdr->prod) - cons;	/* A */
@@ -64,19 +58,21 @@ static inline u32 arx_ring_pending(const struct arx_ring *ring, u32 cons)
 /* Consumer: entries before @cons may be reused. */
 static inline void arx_ring_consume(struct arx_ring *ring, u32 cons)
 {
-	smp_store_release(&ring->hdr->cons, cons);		/* B */
+	smp_store_release(&ring->hdr->cons, cons);		/* C */
 }
 
-/* Producer: is there no free slot at @prod? A lying cons reads as full. */
+/*
+ * Producer: true if there is no free slot at @prod. A wrong cons reads as full.
+ */
 static inline bool arx_ring_full(const struct arx_ring *ring, u32 prod)
 {
-	return prod - smp_load_acquire(&ring->hdr->cons) > ring->mask;	/* B */
+	return prod - smp_load_acquire(&ring->hdr->cons) > ring->mask;	/* D */
 }
 
-/* Producer: entries before @prod are whole. */
+/* Producer: publish the entries before @prod. */
 static inline void arx_ring_produce(struct arx_ring *ring, u32 prod)
 {
-	smp_store_release(&ring->hdr->prod, prod);		/* A */
+	smp_store_release(&ring->hdr->prod, prod);		/* B */
 }
 
 /* verbs */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * From packets to runs. The stack hands over what arrives at the UDP port, in
- * softirq context. A packet counts only if everything about it fits: lengths,
- * ICRC, partition, QP, service, state and both addresses. Anything else
- * changes a counter. Consecutive packets of one message become one run.
+ * Turns packets into runs. The stack hands over packets of the UDP port, in
+ * softirq context. A packet is accepted only if everything about it is right:
+ * lengths, ICRC, partition, QP, service, state and both addresses. Any other
+ * packet changes a counter. Consecutive packets of one message become one run.
  */
 
 #include <linux/if_vlan.h>
@@ -21,22 +21,22 @@
 #include "state.h"
 
 /**
- * struct arx_rx - what the stack handed over, on its way to the QPs
- * @ns: the socket's
- * @netdev: where it arrived
+ * struct arx_rx - packets from the stack, on their way to QPs
+ * @ns: the socket's namespace
+ * @netdev: the receiving netdev
  * @dev: from arx_rx_dev(), or NULL
- * @joined: it came as one: GRO has checked the ICRCs, or there are none
- * @avoided: there are none
- * @size: gso_size of these
+ * @joined: they came joined: GRO has checked the ICRCs, or there are none
+ * @avoided: there are no ICRCs
+ * @size: gso_size of joined packets
  * @saddr: source address, v4-mapped
  * @daddr: destination address, v4-mapped
- * @first: packets of the run being gathered, linked by ->next; NULL: none
- * @last: the last of them
+ * @first: packets of the present run, linked by ->next; NULL: none
+ * @last: the last of these packets
  * @last_len: bytes of its payload
- * @first_len: bytes of the payload of @first, which all but the last have
- * @qp: whose run it is
- * @run: it; headers of @first
- * @wake: the completer of @qp wants its requester to run
+ * @first_len: bytes of the payload of @first, and of all packets but the last
+ * @qp: destination of the run
+ * @run: the run; headers of @first
+ * @wake: the completer of @qp asks for its requester to run
  */
 struct arx_rx {
 	struct arx_netns *ns;
@@ -57,8 +57,8 @@ struct arx_rx {
 };
 
 /*
- * The device that counts what belongs to no QP, or NULL. To find it may take a
- * walk through all devices, so packets that reach a QP do not ask.
+ * The device that counts packets of no QP, or NULL. The search may walk all
+ * devices, so it is not done for packets that reach a QP.
  */
 static struct arx_dev *arx_rx_dev(struct arx_rx *rx)
 {
@@ -67,7 +67,7 @@ static struct arx_dev *arx_rx_dev(struct arx_rx *rx)
 	return rx->dev;
 }
 
-/* Count something about a packet that belongs to no QP. */
+/* Count a packet that belongs to no QP. */
 static void arx_rx_count(struct arx_rx *rx, enum arx_counter counter)
 {
 	struct arx_dev *dev = arx_rx_dev(rx);
@@ -76,7 +76,7 @@ static void arx_rx_count(struct arx_rx *rx, enum arx_counter counter)
 		this_cpu_inc(dev->stats->c[counter]);
 }
 
-/* Addresses and lengths of the outer headers; the BTH is not read. */
+/* Read addresses and lengths of the outer headers, but not the BTH. */
 static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
@@ -98,7 +98,7 @@ static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 	return 0;
 }
 
-/* @qp: whom the packets are for; NULL: a group. */
+/* @qp: destination of the packets; NULL: a group. */
 static void arx_rx_count_icrcs(struct arx_rx *rx, const struct arx_qp *qp,
 			       u32 n)
 {
@@ -122,12 +122,14 @@ static bool arx_rx_icrc_fits(struct arx_rx *rx, const struct arx_qp *qp,
 			      sizeof(icrc)) && icrc == arx_icrc(skb);
 }
 
-/* Read the BTH, make all headers linear: their bytes, or -EINVAL. */
+/* Read the BTH, make all headers linear. Returns their bytes, or -EINVAL. */
 static int arx_rx_read_bth(struct sk_buff *skb, struct arx_headers *h)
 {
 	int len;
 
-	/* 9.2: padded to whole words, as all headers are. */
+	/*
+	 * 9.2: packets are padded to whole words; all headers are whole words.
+	 */
 	if (skb->len < ARX_BTH_LEN + ARX_ICRC_LEN || skb->len % 4 ||
 	    !pskb_may_pull(skb, ARX_BTH_LEN))
 		return -EINVAL;
@@ -138,7 +140,10 @@ static int arx_rx_read_bth(struct sk_buff *skb, struct arx_headers *h)
 	return len;
 }
 
-/* What the BTH alone can tell: bytes of all headers, or -EINVAL. */
+/*
+ * Check what the BTH alone can show. Returns the bytes of all headers, or
+ * -EINVAL.
+ */
 static int arx_rx_parse(struct arx_rx *rx, struct sk_buff *skb,
 			struct arx_headers *h)
 {
@@ -157,10 +162,10 @@ static int arx_rx_parse(struct arx_rx *rx, struct sk_buff *skb,
 }
 
 /*
- * From a packet that begins with its BTH to one that begins with its payload,
- * whose length is returned. The ICRC reads all of the packet, so it is computed
- * only for packets that somebody waits for. What follows the BTH is not read
- * before the ICRC is known to fit.
+ * Remove headers from a packet that begins with its BTH; returns the length of
+ * the payload. The ICRC needs all bytes of the packet, so it is computed only
+ * for packets with a destination QP. Headers after the BTH are not read before
+ * the ICRC is known to be right.
  */
 static int arx_rx_strip(struct arx_rx *rx, const struct arx_qp *qp,
 			struct sk_buff *skb, struct arx_headers *h, int headers)
@@ -197,13 +202,13 @@ static struct arx_qp *arx_rx_find_qp(struct arx_rx *rx, u32 qpn)
 	return qp;
 }
 
-/* Is a packet with these addresses for this QP? */
+/* True if a packet with these addresses is for this QP. */
 static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 {
 	const struct arx_av *av;
 
 	if (qp->id.nr == 1)
-		return true;	/* it was found by its address */
+		return true;	/* the look-up was by the address */
 	if (qp->service == ARX_SERVICE_UD)
 		return arx_net_dev_has(arx_qp_dev(qp), &rx->daddr);
 	av = rcu_dereference(qp->av);
@@ -211,7 +216,7 @@ static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 	       ipv6_addr_equal(&av->saddr, &rx->daddr);
 }
 
-/* The QP a packet may reach, or NULL. */
+/* The QP that may get a packet, or NULL. */
 static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 				   const struct arx_headers *h)
 {
@@ -231,7 +236,7 @@ static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 	return qp;
 }
 
-/* What a UD completion tells of the packet's outer headers: 11.4.2.1 */
+/* Read what a UD completion reports of the packet's outer headers: 11.4.2.1 */
 static void arx_rx_read_grh(struct arx_run *run, const struct sk_buff *skb,
 			    u8 *grh)
 {
@@ -271,7 +276,7 @@ static void arx_rx_consume(struct sk_buff *skb)
 	}
 }
 
-/* Of all packets of a run, from BTH to ICRC. */
+/* Bytes of all packets of a run, from BTH to ICRC. */
 static u32 arx_rx_bytes(const struct arx_run *run)
 {
 	return run->len + run->h.pad + arx_headers_len(&run->h) +
@@ -279,8 +284,8 @@ static u32 arx_rx_bytes(const struct arx_run *run)
 }
 
 /*
- * Hand over the run that was gathered, if there is one. What it makes a QP send
- * waits for the run behind it, which @next begins, if that is for the same QP.
+ * Hand over the present run, if there is one. Packets that it makes a QP send
+ * wait for the next run, which @next begins, if that is for the same QP.
  */
 static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 			 const struct arx_headers *next)
@@ -318,13 +323,13 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	rx->first = NULL;
 }
 
-/* PSN behind the run. */
+/* The PSN after the run. */
 static u32 arx_rx_next_psn(const struct arx_rx *rx)
 {
 	return arx_psn_add(rx->run.h.psn, rx->run.npkts);
 }
 
-/* May a packet follow the last one in the same run? */
+/* True if a packet may follow the last one in the same run. */
 static bool arx_rx_continues(const struct arx_rx *rx,
 			     const struct arx_headers *h)
 {
@@ -350,8 +355,8 @@ static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 }
 
 /*
- * One packet that is a run already. If the sender's path MTU is another one,
- * its payload does not fit so many packets of ours.
+ * One packet that is a run already. If the sender's path MTU is different, its
+ * payload does not fit this number of packets of the QP's path MTU.
  */
 static void arx_rx_begin_folded(struct arx_rx *rx)
 {
@@ -361,7 +366,10 @@ static void arx_rx_begin_folded(struct arx_rx *rx)
 	arx_rx_count_icrcs(rx, rx->qp, run->npkts - 1);
 }
 
-/* The end of a run speaks for it: 9.7.5.1.2 lets one answer cover many. */
+/*
+ * The flags of a run are those of its end: 9.7.5.1.2 lets one response cover
+ * many requests.
+ */
 static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 			  const struct arx_headers *h)
 {
@@ -378,7 +386,7 @@ static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 	}
 }
 
-/* To all QPs of the group, whichever device of this netdev they are on. */
+/* To all QPs of the group, whichever device of this netdev they use. */
 static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 				     u32 len, const struct arx_headers *h)
 {
@@ -408,8 +416,8 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 }
 
 /*
- * Most packets that arrive joined only go on with the message of the one before,
- * which says all there is to know of them.
+ * Fast path: most joined packets only continue the message of the packet
+ * before, so their BTH needs no further check.
  */
 static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 {
@@ -437,7 +445,7 @@ static bool arx_rx_is_for_group(const struct arx_rx *rx,
 	       arx_rx_is_multicast(&rx->daddr);
 }
 
-/* One packet, beginning with its BTH. */
+/* Process one packet, which begins with its BTH. */
 static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 {
 	bool folded = rx->avoided && arx_is_folded(skb->len, rx->size);
@@ -479,14 +487,15 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 			arx_rx_begin_folded(rx);
 	}
 	rx->last = skb;
-	rx->last_len = folded ? 0 : len;	/* nothing is added to what is a run */
+	/* no packet can be added to this run */
+	rx->last_len = folded ? 0 : len;
 	return;
 
 drop:
 	kfree_skb(skb);
 }
 
-/* Packets that arrived joined, from the second one on. */
+/* Returns the joined packets from the second one on. */
 static struct sk_buff *arx_rx_split(struct arx_rx *rx, struct sk_buff *skb)
 {
 	if (arx_gso_is_ours(skb)) {
@@ -495,19 +504,21 @@ static struct sk_buff *arx_rx_split(struct arx_rx *rx, struct sk_buff *skb)
 		rx->size = skb_shinfo(skb)->gso_size;
 		return arx_gso_split(skb);
 	}
-	/* Others' offloads mean something else; a list is one IP packet's. */
+	/*
+	 * Other GSO types mean something else; a list belongs to one IP packet.
+	 */
 	if (skb_is_gso(skb) || (skb_has_frag_list(skb) && skb_linearize(skb)))
 		return ERR_PTR(-EINVAL);
 	return NULL;
 }
 
 /**
- * arx_rx_encap - receive what arrived at the UDP port
+ * arx_rx_encap - receive packets from the UDP port
  * @sk: the namespace's socket
  * @skb: from the UDP header on; consumed
  *
  * Context: softirq, RCU read side.
- * Return: 0, always: nothing is left for UDP.
+ * Return: 0: UDP never gets a packet back.
  */
 int arx_rx_encap(struct sock *sk, struct sk_buff *skb)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* From packets to runs. */
+/* Turns packets into runs. */
 #ifndef ARX_RX_H
 #define ARX_RX_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The router of both stages that send: to the wire, or to which QP on this host
- * and network namespace? Requests go to the responder of that QP, responses to
- * its completer. The stage that sends hands them over itself: so the order of
+ * The router of both sending stages: to the wire, or to a QP of this machine
+ * and network namespace. Requests go to the responder of that QP, responses to
+ * its completer. The sending stage hands them over itself, so the order of
  * calls is requester, responder, completer, whichever QPs these belong to.
  */
 
@@ -25,7 +25,10 @@ static bool arx_send_is_connected(const struct arx_qp *qp,
 	       ipv6_addr_equal(&back->saddr, &av->daddr);
 }
 
-/* A link-local address of another device may be somebody else's on this link. */
+/*
+ * On this link, the link-local address of another device may belong to another
+ * node.
+ */
 static bool arx_send_is_addressed(const struct arx_dev *dev,
 				  const struct arx_av *av,
 				  struct arx_dev *peer_dev)
@@ -58,7 +61,10 @@ static struct arx_qp *arx_send_find(const struct arx_qp *qp,
 	return arx_send_is_connected(qp, av, peer) ? peer : NULL;
 }
 
-/* A QP that is connected has one address vector for one peer, or none here. */
+/*
+ * A connected QP has one address vector for one peer; any other sender is
+ * ignored.
+ */
 static bool arx_send_knows_peer(const struct arx_qp *qp,
 				const struct arx_av *av, u32 qpn,
 				const struct arx_tx_batch *batch)
@@ -68,7 +74,7 @@ static bool arx_send_knows_peer(const struct arx_qp *qp,
 		(batch->peer && batch->peer->id.nr == qpn));
 }
 
-/* The same for each run of a batch, so looked for once. */
+/* Cached for each run of a batch. */
 static struct arx_qp *arx_send_peer(const struct arx_qp *qp,
 				    const struct arx_av *av, u32 qpn,
 				    const struct arx_tx_batch *batch)
@@ -78,17 +84,18 @@ static struct arx_qp *arx_send_peer(const struct arx_qp *qp,
 }
 
 /**
- * arx_send_run - put a run on the wire, or name the QP on this host it is for
+ * arx_send_run - send a run over the wire, or find its QP on this machine
  * @qp: the sender
- * @av: where to
- * @run: what; its payload iterator is used up by the wire
- * @batch: of the stage that sends, which ends it by arx_tx_flush()
- * @peer: receives the QP on this host that is to have @run: the caller hands it
- *	over, to the responder or to the completer. NULL: it was for the wire
+ * @av: destination
+ * @run: the run; the wire uses up its payload iterator
+ * @batch: of the sending stage, which ends it by arx_tx_flush()
+ * @peer: receives the QP of this machine that must get @run: the caller hands
+ *	it over, to the responder or to the completer. NULL: the run went to the
+ *	wire
  *
- * Context: bottom halves off; the lock of the stage that sends is held.
- * Return: 0 for a QP on this host; else 0; -EAGAIN, nothing was sent and the QP
- * will be scheduled when there is room; -EFAULT, the payload cannot be read;
+ * Context: bottom halves off; the lock of the sending stage is held.
+ * Return: 0 for a QP of this machine; else 0; -EAGAIN: nothing was sent and the
+ * QP will be scheduled when there is room; -EFAULT: the payload cannot be read;
  * another error: lost on the way, as any packet may be.
  */
 int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
@@ -96,13 +103,13 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 {
 	*peer = arx_send_peer(qp, av, run->h.qpn, batch);
 	if (!*peer) {
-		/* Made for a peer that has gone since: lost with it. */
+		/* Made for a peer that was destroyed since: the run is lost. */
 		if (run->len > ARX_TX_RUN_MAX)
 			return -EHOSTUNREACH;
 		return arx_tx_run(qp, av, run, batch);
 	}
 
-	/* Datagrams for another host: these need what @batch says. */
+	/* Datagrams for another machine: their batch needs @batch. */
 	if (unlikely(batch->n))
 		arx_tx_flush(qp, batch);
 	batch->av = av;
@@ -113,11 +120,11 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 }
 
 /**
- * arx_send_other - the QP that a connected QP is connected to
+ * arx_send_other - the QP to which a connected QP is connected
  * @qp: any QP
  *
  * Context: RCU read side.
- * Return: that QP, or NULL if it is not on this host.
+ * Return: that QP, or NULL if it is not on this machine.
  */
 struct arx_qp *arx_send_other(const struct arx_qp *qp)
 {
@@ -128,10 +135,10 @@ struct arx_qp *arx_send_other(const struct arx_qp *qp)
 }
 
 /**
- * arx_send_reader - who has a QP's READ responses copied
- * @qp: whose responder it is
+ * arx_send_reader - the QP on whose behalf READ responses are copied
+ * @qp: owner of the responder
  *
- * On one host it is the peer's requester, which reads, as long as it can send.
+ * On one machine that is the peer, which reads, as long as it can send.
  *
  * Context: RCU read side.
  * Return: the peer, or NULL: @qp sends them by itself.
@@ -140,16 +147,19 @@ struct arx_qp *arx_send_reader(const struct arx_qp *qp)
 {
 	struct arx_qp *peer = arx_send_other(qp);
 
-	return peer && arx_qp_may(peer, ARX_QP_SEND | ARX_QP_FLUSH) ? peer : NULL;
+	if (!peer || !arx_qp_may(peer, ARX_QP_SEND | ARX_QP_FLUSH))
+		return NULL;
+	return peer;
 }
 
 /**
- * arx_send_later - have a responder go on with what is more than its share
- * @qp: whose responder it is
+ * arx_send_later - continue a responder beyond its share
+ * @qp: owner of the responder
  *
- * What goes to the wire is sent by a softirq, which the socket holds back. On
- * this host the requester that reads runs this responder again. If it cannot
- * send any more, @qp goes on by itself, to send the NAK that may be behind.
+ * Responses to the wire are sent by a softirq, which the socket bounds. On this
+ * machine the requester that reads runs this responder again. If that requester
+ * cannot send any more, @qp continues by itself, to send the NAK that may
+ * follow.
  *
  * Context: bottom halves off; responder's lock of @qp may be held.
  */
@@ -169,7 +179,7 @@ void arx_send_later(struct arx_qp *qp)
 }
 
 /**
- * arx_send_give_back - a peer's responder must go on by itself
+ * arx_send_give_back - make a peer's responder continue by itself
  * @qp: a QP that is to be reset or destroyed
  *
  * Context: bottom halves off, or process context.
@@ -188,11 +198,11 @@ void arx_send_give_back(struct arx_qp *qp)
 }
 
 /**
- * arx_send_max - the most payload one run to a peer should carry
+ * arx_send_max - maximum payload of one run to a peer
  * @qp: the sender
- * @av: where to
+ * @av: destination
  * @qpn: peer's QPN
- * @batch: that it may join
+ * @batch: the batch that the run may join
  *
  * Context: RCU read side.
  * Return: bytes; whole packets of the path MTU.

@@ -5,19 +5,19 @@
 
 #include "tx.h"
 
-/* One copy on one host: long runs, short enough not to hold up others. */
+/* One copy on one machine: long runs, but short enough not to delay others. */
 #define ARX_LOOPBACK_RUN_MAX	(128 * 1024)
 
 /*
- * What requester or responder may hand over before others get their turn: enough
- * to be worth being started for, and little enough that a small message behind
- * it waits for microseconds. Whole runs, on the wire.
+ * The share of requester or responder before other QPs get their turn: large
+ * enough to be worth the start, small enough that a small message behind it
+ * waits for microseconds only. On the wire it is a number of whole runs.
  */
 #define ARX_SHARE_BYTES		(5U * ARX_TX_RUN_MAX)
 
 /*
- * And what one received packet may cause while NAPI polls: a run, and what a
- * message of 64 KiB has more than that.
+ * The share for one received packet while NAPI polls: a run, and the rest of a
+ * message of 64 KiB.
  */
 #define ARX_POLL_BYTES		(64U * 1024)
 

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* From a run to packets on their way down. */
+/* Turns runs into packets. */
 #ifndef ARX_TX_H
 #define ARX_TX_H
 
 #include "qp.h"
 
-/* The most payload bytes one call of arx_tx_run() takes. */
+/* Maximum payload of one call of arx_tx_run(). */
 #define ARX_TX_RUN_MAX		(15 * 4096)
 
 /*
- * The most bytes from BTH to ICRC that leave together: with what stands in
- * front of them they stay below GSO's 64 KiB. A run of any path MTU fits.
+ * Maximum number of bytes from BTH to ICRC that leave together: with the
+ * headers before them they stay below GSO's 64 KiB. A run of any path MTU fits.
  */
 #define ARX_TX_BATCH_MAX	65400
 
-/* What a run takes of a batch at most. */
+/* Maximum size of a run in a batch. */
 static inline u32 arx_tx_size(u32 len, u32 npkts)
 {
 	return len + npkts * (ARX_BTH_LEN + ARX_ICRC_LEN) + ARX_MAX_HEADERS;
 }
 
 /**
- * arx_tx_max - the most payload one run should carry
- * @batch: that it may join
+ * arx_tx_max - maximum payload of one run
+ * @batch: the batch that the run may join
  * @mtu: path MTU
  *
- * Return: bytes, whole packets: what fits, or, if nothing does, a full run.
+ * Return: bytes, in whole packets: as many as fit, or a full run if none fits.
  */
 static inline u32 arx_tx_max(const struct arx_tx_batch *batch, u32 mtu)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Doorbell moderation. Who has many requests outstanding need not ring for
- * each: a timer looks at the send ring then (ARX_RING_NO_KICK), and libarx
- * rings when the application finds nothing to poll, which is when it waits for
- * what it has posted. What gathers meanwhile is sent together.
+ * Doorbell moderation. While an application has many requests outstanding, a
+ * timer polls the send ring and the application need not ring the doorbell
+ * (ARX_RING_NO_KICK). libarx rings the doorbell when the application finds no
+ * completions, because the application then waits for requests that it has
+ * posted. Requests that gather between two polls are sent together.
  *
- * Rings are looked at by several CPUs, as far as these have nothing better to
- * do: so it is not the application's that does it all. One that has nothing else
- * to do at all does not wait for the timer, until it has looked in vain for a
- * while.
+ * Several CPUs share the polling, as far as they are idle, so that the
+ * application's CPU does not do all of it. A CPU that is completely idle does
+ * not wait for the timer, until a number of polls were fruitless.
  */
 
 #include <linux/hrtimer.h>
@@ -21,55 +21,57 @@
 #include "watch.h"
 
 /*
- * So many requests outstanding, and posted since that was last asked, show that
- * an application does not wait for each.
+ * This many outstanding requests mean that the application is streaming. The
+ * condition is checked after as many new requests.
  */
 #define ARX_WATCH_DEPTH		8
 
 /*
- * Looks that find nothing, one after the other, until looking ends. A program
- * with many QPs comes by a ring again after it has served all others; to begin
- * anew is more work than these looks are.
+ * Polling ends after this many fruitless polls in a row. A program with many
+ * QPs returns to a ring only after all others, and to start polling again is
+ * more work than these polls.
  */
 #define ARX_WATCH_VAIN		20
 
 /*
- * Of these, the first so many come at once where nobody runs: a program that has
- * just been told of completions is posting the next requests, and to wait for
- * the timer then leaves that CPU idle and the work to the application's kicks.
+ * On an idle CPU, this many of them come without the timer: a program that has
+ * just been notified of completions is posting the next requests. Waiting for
+ * the timer would leave that CPU idle and the work to the application's kicks.
  */
 #define ARX_WATCH_AT_ONCE	12
 
 /*
- * CPUs get other things to do, and applications move: so many milliseconds after
- * a CPU was chosen, the next kick chooses anew.
+ * Pick the polling CPU again after this many milliseconds, at the next kick:
+ * CPUs get other work, and applications move.
  */
 #define ARX_WATCH_MSECS		100
 
 /*
- * A look has a price of its own. The first is due an eighth of doorbell_usecs
- * after the watch began; while looks find fewer requests than these, the time to
- * the next one doubles, and while they find twice as many it halves.
+ * Each poll has a cost. The first poll is due an eighth of doorbell_usecs after
+ * polling begins. The interval doubles while polls find fewer requests than
+ * this, and halves while they find twice as many.
  */
 #define ARX_WATCH_FEW		48
 #define ARX_WATCH_HURRY		3
 
 /*
- * A system call is nothing beside the work for a longer message, which is done
- * best at once, while what it is about is in the cache.
+ * Requests of this length and longer are not deferred: a system call costs
+ * little beside the work for a long message, which is best done while its data
+ * is in the cache.
  */
 #define ARX_WATCH_LENGTH	8192
 
-/* Device attribute doorbell_usecs: how long a request may lie unseen; 0: off. */
+/* Device attribute doorbell_usecs: maximum delay of a request; 0: off. */
 #define ARX_WATCH_USECS		400
 #define ARX_WATCH_USECS_MAX	1000000
 
-/* How many send rings a CPU looks at. */
+/* Number of send rings that a CPU polls. */
 static DEFINE_PER_CPU(atomic_t, arx_watch_load);
 
 /*
- * Have @cpu go on, if that is another one. A CPU that is online now does not go
- * while bottom halves are off here, and leaves its works to others when it does.
+ * Make @cpu continue, if it is another CPU. An online CPU stays online while
+ * bottom halves are off here; when it goes offline, its works move to other
+ * CPUs.
  */
 static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
 {
@@ -80,14 +82,14 @@ static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
 }
 
 /**
- * arx_watch_look - a QP's watch.timer has fired
+ * arx_watch_look - a QP's watch.timer has expired
  * @qp: any QP
  *
- * The first look is due where the watch began: what was kicked for there before
- * has gone its way by now, and is not overtaken.
+ * The first poll runs on the CPU where polling began: packets of earlier kicks
+ * have been delivered by then, and are not overtaken.
  *
  * Context: softirq.
- * Return: true if the requester should run here.
+ * Return: true if the requester should run on this CPU.
  */
 bool arx_watch_look(struct arx_qp *qp)
 {
@@ -97,8 +99,8 @@ bool arx_watch_look(struct arx_qp *qp)
 }
 
 /**
- * arx_watch_init - before anything else is done with a QP's send ring
- * @qp: being made
+ * arx_watch_init - called before any other use of a QP's send ring
+ * @qp: being created
  */
 void arx_watch_init(struct arx_qp *qp)
 {
@@ -106,17 +108,21 @@ void arx_watch_init(struct arx_qp *qp)
 	qp->watch.again = ARX_WATCH_DEPTH;
 }
 
-/* Of the last WQE: its copy, or 0 if copies have moved since it was done. */
+/*
+ * True if the last WQE was short: by its copy, or false if copies have moved
+ * since.
+ */
 static bool arx_watch_short(const struct arx_qp *qp)
 {
 	return arx_qp_swqe(qp, qp->req.fetched - 1)->length < ARX_WATCH_LENGTH;
 }
 
 /*
- * Worth it only for a stream: a request that is waited for is kicked for. What
- * is outstanding is what no completion has told of, and completions that were
- * not polled. That takes the CQ's lock, so it is asked once in so many requests;
- * but at the next one if the last watch was of use, for streams come in bursts.
+ * Polling is worth it for a stream only: a request that the application waits
+ * for is kicked for. Outstanding are requests that no completion has reported,
+ * and those whose completions were not polled. The latter takes the CQ's lock,
+ * so the condition is checked once for several requests; but at the next
+ * request if the last polling was useful, because streams come in bursts.
  */
 static bool arx_watch_begins(struct arx_qp *qp)
 {
@@ -132,7 +138,7 @@ static bool arx_watch_begins(struct arx_qp *qp)
 	       arx_cq_waiting(qp->scq) >= ARX_WATCH_DEPTH;
 }
 
-/* From now on @cpu looks; -1: none does. */
+/* From now on @cpu polls; -1: no CPU. */
 static void arx_watch_settle(struct arx_qp *qp, int cpu)
 {
 	if (qp->watch.cpu >= 0)
@@ -149,10 +155,11 @@ static int arx_watch_load_of(int cpu)
 }
 
 /*
- * Of the CPUs near by that the application may use itself, the one that looks at
- * the fewest rings; the application counts as one. Which these are is not known
- * in a softirq. Other CPUs' counts are not asked for once one has none; the next
- * CPU comes first, or all streams would ask, and choose, the same one.
+ * Pick the polling CPU: of the nearby CPUs that the application may use, the
+ * one that polls the fewest rings; the application counts as one ring. Must not
+ * run in a softirq, where the application's CPUs are unknown. The search ends
+ * at the first CPU that polls no ring, and begins at the next CPU; otherwise
+ * all streams would look at, and pick, the same CPU.
  */
 static int arx_watch_place(void)
 {
@@ -175,7 +182,9 @@ static int arx_watch_place(void)
 	return best;
 }
 
-/* The application is here. Its ring is no load while its place is looked for. */
+/*
+ * The application runs here. Its own ring does not count while a CPU is picked.
+ */
 static void arx_watch_seat(struct arx_qp *qp)
 {
 	qp->watch.origin = smp_processor_id();
@@ -188,7 +197,7 @@ static bool arx_watch_is_long_seated(const struct arx_qp *qp)
 	return !in_serving_softirq() && time_after(jiffies, qp->watch.until);
 }
 
-/* A CPU that has somebody's program to run is none to spare. */
+/* True if this CPU has a program to run and should not poll. */
 static bool arx_watch_disturbs(const struct arx_qp *qp)
 {
 	return smp_processor_id() == qp->watch.cpu &&
@@ -197,8 +206,8 @@ static bool arx_watch_disturbs(const struct arx_qp *qp)
 }
 
 /*
- * One that runs none is, also where the application was once: it moves, and
- * nobody is told.
+ * True if this CPU runs no program. The application may have been here once: it
+ * moves without notice.
  */
 static bool arx_watch_is_idle_here(const struct arx_qp *qp)
 {
@@ -207,7 +216,7 @@ static bool arx_watch_is_idle_here(const struct arx_qp *qp)
 		(current->flags & PF_KTHREAD && single_task_running()));
 }
 
-/* The next look comes by the timer. */
+/* The next poll comes by the timer. */
 static void arx_watch_wait(struct arx_qp *qp)
 {
 	u64 nsecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) * NSEC_PER_USEC;
@@ -237,9 +246,10 @@ static void arx_watch_pace(struct arx_qp *qp, u32 new)
 }
 
 /*
- * A look may come at once after a long turn, and its packets' way up on this
- * host, in which the application could not run: one in vain says nothing. @new:
- * requests since the last look.
+ * True if polling continues without the timer. A poll may come at once after a
+ * long turn, including the delivery of its packets on this machine, in which
+ * the application could not run: such a fruitless poll says nothing. @new:
+ * requests since the last poll.
  */
 static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 {
@@ -257,8 +267,8 @@ static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
  * arx_watch_stop - from now on a QP's application must kick
  * @qp: any QP
  *
- * A look that is under way does not have it looked at again: with @qp in the
- * reset state, nothing has from here on.
+ * A poll in progress does not start another one: with @qp in the reset state,
+ * polling has ended after this function.
  *
  * Context: req.lock held.
  */
@@ -273,10 +283,10 @@ void arx_watch_stop(struct arx_qp *qp)
 }
 
 /**
- * arx_watch_forget - a QP begins anew
- * @qp: with a send ring in which nothing waits
+ * arx_watch_forget - reset the polling state of a QP
+ * @qp: with an empty send ring
  *
- * Context: req.lock held, behind arx_watch_stop().
+ * Context: req.lock held, after arx_watch_stop().
  */
 void arx_watch_forget(struct arx_qp *qp)
 {
@@ -285,17 +295,18 @@ void arx_watch_forget(struct arx_qp *qp)
 }
 
 /**
- * arx_watch_update - behind a turn: shall the ring be looked at again unasked?
+ * arx_watch_update - decide after a turn whether polling continues
  * @qp: any QP
  *
- * It is as long as looks find several short requests, by the timer or, on an idle
- * CPU, at once: the work goes to the end of that CPU's queue each time. What is
- * posted while that ends was either posted before the flag was cleared, and found
- * here; or the application sees the flag clear, and kicks: it publishes, then
- * reads the flag; here the flag is cleared, then what it published is read.
+ * Polling continues as long as polls find several short requests, by the timer
+ * or, on an idle CPU, at once: the work goes to the end of that CPU's queue
+ * each time. A request that is posted while polling ends was either posted
+ * before the flag was cleared, and is found here; or the application sees the
+ * cleared flag, and kicks: the application stores prod, then reads the flag;
+ * the kernel clears the flag, then reads prod (pair E).
  *
  * Context: req.lock held.
- * Return: false if the ring holds something that nobody will tell of.
+ * Return: false if the ring has requests for which no kick will come.
  */
 bool arx_watch_update(struct arx_qp *qp)
 {
@@ -335,7 +346,7 @@ bool arx_watch_update(struct arx_qp *qp)
 }
 
 /**
- * arx_watch_cancel - no timer of a QP will fire
+ * arx_watch_cancel - end the timer of a QP
  * @qp: about to be destroyed: arx_watch_stop() was called in the reset state
  *
  * Context: may sleep.
@@ -383,8 +394,8 @@ const struct attribute_group arx_watch_group = {
 };
 
 /**
- * arx_watch_init_dev - give the attribute its default
- * @dev: being made
+ * arx_watch_init_dev - set the attribute's default
+ * @dev: being created
  */
 void arx_watch_init_dev(struct arx_dev *dev)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Looking at a send ring without being told. */
+/* Polling of a send ring without a doorbell. */
 #ifndef ARX_WATCH_H
 #define ARX_WATCH_H
 

@@ -48,6 +48,19 @@ counter() {
 	[[ $(${3:+ip netns exec "$3"} rdma statistic show link "$1") =~ \ $2\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
+# by_packets MIN COMMAND...: COMMAND must succeed, and each of the two devices
+# must send at least MIN packets to the other host while it runs.
+by_packets() {
+	local min=$1 one two
+	shift
+	one=$(counter "$dev1" sent_pkts h1) two=$(counter "$dev2" sent_pkts h2)
+	"$@"
+	one=$(($(counter "$dev1" sent_pkts h1) - one))
+	two=$(($(counter "$dev2" sent_pkts h2) - two))
+	echo "packets sent: $one, $two"
+	(( one >= min && two >= min ))
+}
+
 # check NAME SECONDS COMMAND...: one case. COMMAND may be a function; it runs in
 # a process group of its own, under set -e, and all processes that it started
 # are killed afterwards. (check's locals hide a script's variables of these

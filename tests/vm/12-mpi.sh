@@ -1,0 +1,103 @@
+#!/bin/bash
+# Middlewares of high-performance computing as Debian ships them: UCX, and MPICH and Open MPI over it. The ranks of MPI are in both
+# hosts; each checks all that it gets. The packages are in the layer "tests" (tools/cache).
+# kernels: 6.12 newest
+# timeout: 600
+
+source "$(dirname "$0")/lib.sh"
+
+rc=rc_verbs,ud_verbs:aux,self	# RC, whose connections are made by datagrams
+ud=ud_verbs,self
+port=18700
+
+# ucx TRANSPORTS OPTION...: ucx_perftest between the hosts. -P 0: without it, it asks Open MPI for its ranks.
+ucx() {
+	local transports=$1
+	shift
+	export UCX_TLS=$transports
+	pair $port "ucx_perftest -P 0 -p $port" "ucx_perftest -P 0 -p $port $ip1 -n $iterations $*" | tee "$scratch/out"
+	finds '^Final:' "$scratch/out"
+}
+
+# ucx_case TRANSPORTS TEST [OPTION...]
+ucx_case() {
+	local name=${1%%_*}
+	check "ucx-$name $2 ${*:3}" 60 by_packets 20 ucx "$1" -t "$2" "${@:3}"
+}
+
+# In place of ssh: enter [OPTION...] HOST COMMAND...
+make_enter() {
+	cat >"$scratch/enter" <<-'END'
+		#!/bin/bash
+		while [[ $1 == -* ]]; do shift; done
+		exec ip netns exec "$1" unshare --uts bash -c "hostname $1; ${*:2}"
+	END
+	chmod +x "$scratch/enter"
+	printf '%s\n' "127.0.0.1 localhost" "$ip1 h1" "$ip2 h2" >/etc/hosts
+}
+
+# mpi RANKS COMMAND...: half of them in each host
+mpi() {
+	local ranks=$1
+	shift
+	"$scratch/enter" h1 "$@" | tee "$scratch/out"
+	finds "^$ranks ranks, " "$scratch/out"
+}
+
+# It polls, and by default yields its CPU only after a thousand times: with more ranks than CPUs that is most of the time.
+mpich() {
+	export MPIR_CVAR_POLLS_BEFORE_YIELD=1
+	mpi "$1" mpiexec.mpich -launcher ssh -launcher-exec "$scratch/enter" -localhost h1 -hosts "h1:$(($1 / 2)),h2:$(($1 / 2))" \
+		-n "$1" mpi-mpich
+}
+
+# A strong fence of UCX needs a key for flushing that only mlx5 has: with another device it complains for each, and goes on.
+openmpi() {
+	export UCX_FENCE_MODE=weak
+	mpi "$1" mpiexec.openmpi --allow-run-as-root --prtemca plm_ssh_agent "$scratch/enter" --prtemca prte_if_include eth0 \
+		--host "h1:$(($1 / 2)),h2:$(($1 / 2))" --map-by "ppr:$(($1 / 2)):node:OVERSUBSCRIBE" -n "$1" --mca pml ucx --mca osc ucx \
+		--mca opal_common_ucx_tls any --mca opal_common_ucx_devices any -x UCX_TLS -x UCX_FENCE_MODE mpi-openmpi
+	not finds 'UCX  ERROR' "$scratch/out"
+}
+
+# mpi_case LIBRARY RANKS TRANSPORTS: 1 MiB and more between the hosts
+mpi_case() {
+	export UCX_TLS=$3
+	check "$1-${3%%_*} $2" 200 by_packets 500 "$1" "$2"
+}
+
+full && iterations=2000 || iterations=100
+hosts
+make_enter
+export UCX_WARN_UNUSED_ENV_VARS=n
+
+ucx_case $rc tag_lat
+ucx_case $ud tag_lat
+if ! brief; then
+	ucx_case $rc tag_bw -s 100000
+	ucx_case $rc ucp_put_bw -s 65536
+	ucx_case $rc ucp_get -s 8192
+	ucx_case $rc ucp_add
+	ucx_case $rc ucp_am_bw -s 20000
+	ucx_case $ud tag_bw -s 10000
+fi
+if full; then
+	for test in ucp_put_lat ucp_fadd ucp_swap ucp_cswap ucp_am_lat stream_bw stream_lat; do
+		ucx_case $rc $test
+	done
+	for test in ucp_put_bw ucp_get ucp_am_bw; do
+		ucx_case $ud $test -s 4000
+	done
+fi
+
+mpi_case openmpi 4 $rc
+brief || mpi_case mpich 8 $rc
+if full; then
+	for library in mpich openmpi; do
+		for ranks in 4 8; do
+			mpi_case $library $ranks $ud
+		done
+	done
+	mpi_case mpich 4 $rc
+	mpi_case openmpi 8 $rc
+fi

@@ -24,10 +24,11 @@ static struct arx_qp *watched_qp(struct kunit *test)
 }
 
 /* Like an application, without a kick. */
-static void post(struct kunit *test, u32 n, int flags, u32 len)
+static void post_from(struct kunit *test, int from, u32 n, int flags,
+		      u32 len)
 {
 	struct pair *p = test->priv;
-	struct arx_qp *qp = p->side[0].qp;
+	struct arx_qp *qp = p->side[from].qp;
 	u32 prod = READ_ONCE(qp->sq.hdr->prod);
 	u32 end = prod + n;
 
@@ -40,12 +41,17 @@ static void post(struct kunit *test, u32 n, int flags, u32 len)
 		wqe->opcode = IB_WR_RDMA_WRITE;
 		wqe->flags = flags;
 		wqe->rdma.remote_addr = IOVA;
-		wqe->rdma.rkey = p->side[1].mr.key;
-		sge->addr = (uintptr_t)p->side[0].buf;
+		wqe->rdma.rkey = p->side[!from].mr.key;
+		sge->addr = (uintptr_t)p->side[from].buf;
 		sge->length = len;
 		sge->lkey = p->dma->lkey;
 	}
 	arx_ring_produce(&qp->sq, end);
+}
+
+static void post(struct kunit *test, u32 n, int flags, u32 len)
+{
+	post_from(test, 0, n, flags, len);
 }
 
 static void post_and_kick(struct kunit *test, u32 n, int flags, u32 len)
@@ -95,6 +101,23 @@ static void watch__not_for_one_at_a_time(struct kunit *test)
 		poll_all(test->priv);
 		EXPECT_FLAGS(test, qp, 0);
 	}
+}
+
+/* A program that answers each message has nothing outstanding but the answer. */
+static void watch__not_for_answers(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+	int i;
+
+	for (i = 0; i < 50; i++) {
+		post_from(test, 1, 1, 0, 8);
+		pair_requester(test->priv, 1);
+		KUNIT_ASSERT_EQ(test, qp->resp.msn, i + 1);
+		post_and_kick(test, 1, 0, 8);
+		EXPECT_FLAGS(test, qp, 0);
+	}
+	post_and_kick(test, 8, 0, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
 static void watch__not_for_long_messages(struct kunit *test)
@@ -422,6 +445,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__begins),
 	KUNIT_CASE(watch__begins_with_completions),
 	KUNIT_CASE(watch__not_for_one_at_a_time),
+	KUNIT_CASE(watch__not_for_answers),
 	KUNIT_CASE(watch__not_for_long_messages),
 	KUNIT_CASE(watch__not_for_kernel_consumers),
 	KUNIT_CASE(watch__turned_off),

@@ -168,6 +168,7 @@ struct arx_req {
  * @again: so many requests after it ended it is asked whether to begin
  * @hurry: log2 of how much sooner than doorbell_usecs the next look is due
  * @seen: req.fetched at the last look, or when it was asked whether to begin
+ * @heard: resp.msn when it was asked whether to begin
  * @timer: the next look
  */
 struct arx_watch {
@@ -178,6 +179,7 @@ struct arx_watch {
 	int cpu;
 	int origin;
 	u32 seen;
+	u32 heard;
 	unsigned long until;
 	struct hrtimer timer;
 };

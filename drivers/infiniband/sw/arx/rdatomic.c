@@ -191,7 +191,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	}
 
 	resp->epsn = arx_psn_add(resp->epsn, rd.npkts);
-	resp->msn = arx_psn_add(resp->msn, 1);
+	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;
 	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
 	arx_rdatomic_queue(resp, &rd);

@@ -323,7 +323,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	resp->polled |= run->polled;
 	resp->in_message = !last;
 	if (last) {
-		resp->msn = arx_psn_add(resp->msn, 1);
+		WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 		if (run->h.op == ARX_OP_SEND || run->h.flags & ARX_IMM)
 			arx_responder_complete_run(qp, run);
 	}

@@ -118,16 +118,37 @@ static bool arx_watch_short(const struct arx_qp *qp)
 }
 
 /*
- * Polling is worth it for a stream only: a request that the application waits
- * for is kicked for. Outstanding are requests that no completion has reported,
- * and those whose completions were not polled. The latter takes the CQ's lock,
- * so the condition is checked once for several requests; but at the next
- * request if the last polling was useful, because streams come in bursts.
+ * True if the peer has sent a message to this QP since the last call. A program
+ * that answers messages, or waits for answers in memory, signals few of its
+ * requests. Many of these then seem to be outstanding although the program posts
+ * the next one only after a message has arrived.
+ */
+static bool arx_watch_heard(struct arx_qp *qp)
+{
+	u32 msn = READ_ONCE(qp->resp.msn);
+	bool heard = msn != qp->watch.heard;
+
+	qp->watch.heard = msn;
+	return heard;
+}
+
+/*
+ * Deferred doorbells are of use for a stream of requests only. A request that
+ * the application waits for needs its kick. A stream has ARX_WATCH_DEPTH
+ * requests outstanding, and no message arrives between them. Requests are
+ * outstanding until a completion covers them and the application has polled
+ * that completion.
+ *
+ * The number of completions not polled takes the CQ's lock. The condition is
+ * therefore checked once in watch.again requests: for each request after a watch
+ * that was of use, since streams come in bursts.
  */
 static bool arx_watch_begins(struct arx_qp *qp)
 {
 	const struct arx_req *req = &qp->req;
 
+	if (arx_watch_heard(qp))
+		qp->watch.seen = req->fetched;
 	if (req->fetched - qp->watch.seen < qp->watch.again || !qp->ib.uobject)
 		return false;
 	qp->watch.seen = req->fetched;

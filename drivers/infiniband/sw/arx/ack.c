@@ -5,6 +5,7 @@
  */
 
 #include "ack.h"
+#include "state.h"
 
 /*
  * Packets that an ACK may wait for. A requester's window may not be larger: that
@@ -18,17 +19,31 @@
 /* ... but for one of so many, to see whether that has changed. */
 #define ARX_ACK_AGAIN	64
 
+/* What reports to the consumer that a NAK has ended its QP. */
+static int arx_ack_event(enum arx_nak_end end)
+{
+	switch (end) {
+	case ARX_END_FATAL:
+		return IB_EVENT_QP_FATAL;
+	case ARX_END_INVALID:
+		return IB_EVENT_QP_REQ_ERR;
+	case ARX_END_ACCESS:
+		return IB_EVENT_QP_ACCESS_ERR;
+	default:
+		return ARX_NO_EVENT;
+	}
+}
+
 /**
- * arx_ack_nak - refuse a request
+ * arx_ack_nak - send a NAK, behind all responses still due
  * @qp: RC QP
  * @syndrome: of the AETH; the PSN is the expected one
- * @event: as of arx_qp_error(): this ends the QP's service, and the QP fails once
- *	the NAK, behind all responses still due, has been sent.
- *	IB_EVENT_COMM_EST: only a NAK.
+ * @end: what the NAK ends. If it ends the QP, no further request is served, and
+ *	the QP fails once the NAK has been sent
  *
  * Context: responder's lock held.
  */
-void arx_ack_nak(struct arx_qp *qp, u8 syndrome, int event)
+void arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end)
 {
 	struct arx_resp *resp = &qp->resp;
 
@@ -36,9 +51,24 @@ void arx_ack_nak(struct arx_qp *qp, u8 syndrome, int event)
 	resp->ack_due = true;
 	resp->ack_syndrome = syndrome;
 	resp->ack_psn = resp->epsn;
-	resp->ack_event = event;
-	if (event != IB_EVENT_COMM_EST)
+	resp->ack_end = end;
+	if (end != ARX_END_NOTHING)
 		resp->dead = true;
+}
+
+/**
+ * arx_ack_refuse - refuse a request, which ends the QP
+ * @qp: RC QP
+ * @why: not ARX_GRANTED
+ *
+ * Context: responder's lock held.
+ */
+void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
+{
+	if (why == ARX_NO_ACCESS)
+		arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), ARX_END_ACCESS);
+	else
+		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), ARX_END_INVALID);
 }
 
 /**
@@ -68,12 +98,12 @@ void arx_ack_due(struct arx_qp *qp)
 	resp->ack_due = true;
 	resp->ack_syndrome = ARX_ACK_UNLIMITED;
 	resp->ack_psn = arx_psn_add(resp->epsn, -1);
-	resp->ack_event = IB_EVENT_COMM_EST;
+	resp->ack_end = ARX_END_NOTHING;
 }
 
 /**
  * arx_ack_sent - an ACK or NAK has been sent
- * @qp: RC QP
+ * @qp: RC QP; fails if the NAK ends it
  *
  * Context: responder's lock held.
  */
@@ -88,6 +118,8 @@ void arx_ack_sent(struct arx_qp *qp)
 	else if (resp->vain < ARX_ACK_VAIN)
 		resp->vain++;
 	resp->told = resp->msn;
+	if (resp->dead)
+		arx_qp_error(qp, arx_ack_event(resp->ack_end));
 }
 
 /**

@@ -5,7 +5,15 @@
 
 #include "qp.h"
 
-void __cold arx_ack_nak(struct arx_qp *qp, u8 syndrome, int event);
+/* What a check of a request found. */
+enum arx_verdict {
+	ARX_GRANTED,
+	ARX_INVALID,		/* the QP does not serve such a request */
+	ARX_NO_ACCESS,		/* the key gives no right to the memory */
+};
+
+void __cold arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end);
+void __cold arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why);
 void arx_ack_due(struct arx_qp *qp);
 void arx_ack_sent(struct arx_qp *qp);
 bool arx_ack_owes_nak(const struct arx_resp *resp);

@@ -218,8 +218,14 @@ struct arx_reply {
 	u32 sent;
 };
 
-/* Instead of an enum ib_event_type: there is nothing to tell. */
-#define ARX_NO_EVENT	(-1)
+/* What a NAK ends, and what reports that to the consumer. */
+enum arx_nak_end {
+	ARX_END_NOTHING,	/* the requester sends again */
+	ARX_END_COMPLETED,	/* the QP; a completion reports why */
+	ARX_END_FATAL,		/* the QP: IB_EVENT_QP_FATAL */
+	ARX_END_INVALID,	/* the QP: IB_EVENT_QP_REQ_ERR */
+	ARX_END_ACCESS,		/* the QP: IB_EVENT_QP_ACCESS_ERR */
+};
 
 /**
  * struct arx_resp - the responder: runs to memory
@@ -250,7 +256,7 @@ struct arx_reply {
  * @polled: as of struct arx_run, of any part of the message
  * @ack_syndrome: its AETH syndrome
  * @ack_psn: its PSN
- * @ack_event: if @dead: for arx_qp_error(), after the NAK
+ * @ack_end: what it ends
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @batch: what has not left yet; empty while @lock is free
  * @rwqe: receive WQE in use
@@ -282,7 +288,7 @@ struct arx_resp {
 	bool polled;
 	u8 ack_syndrome;
 	u32 ack_psn;
-	int ack_event;
+	enum arx_nak_end ack_end;
 	bool flushed;
 	struct arx_tx_batch batch;
 	struct arx_rwqe rwqe;

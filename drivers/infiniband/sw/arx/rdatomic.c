@@ -12,7 +12,6 @@
 #include "rdatomic.h"
 #include "schedule.h"
 #include "send.h"
-#include "state.h"
 #include "tx.h"
 
 /* A reply counts as at least so many bytes of the responder's share. */
@@ -109,23 +108,23 @@ static u32 arx_rdatomic_due(struct arx_resp *resp)
 	return due;
 }
 
-static enum arx_nak_code arx_rdatomic_check_read(struct arx_qp *qp,
-						 const struct arx_headers *h)
+static enum arx_verdict arx_rdatomic_check_read(struct arx_qp *qp,
+						const struct arx_headers *h)
 {
 	if (h->dma_len > ARX_MAX_MSG)
-		return ARX_NAK_INV_REQ;
+		return ARX_INVALID;
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_READ))
-		return ARX_NAK_INV_REQ;
+		return ARX_INVALID;
 	if (h->dma_len &&
 	    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, h->rkey,
 			 IB_ACCESS_REMOTE_READ, h->va, h->dma_len))
-		return ARX_NAK_REM_ACCESS;
-	return 0;
+		return ARX_NO_ACCESS;
+	return ARX_GRANTED;
 }
 
-static enum arx_nak_code arx_rdatomic_do_atomic(struct arx_qp *qp,
-						const struct arx_headers *h,
-						u64 *orig)
+static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
+					       const struct arx_headers *h,
+					       u64 *orig)
 {
 	bool swap = h->op == ARX_OP_COMPARE_SWAP;
 	u32 len = sizeof(u64);
@@ -134,20 +133,20 @@ static enum arx_nak_code arx_rdatomic_do_atomic(struct arx_qp *qp,
 	void *at;
 
 	if (h->va % sizeof(u64))
-		return ARX_NAK_INV_REQ;
+		return ARX_INVALID;
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_ATOMIC))
-		return ARX_NAK_INV_REQ;
+		return ARX_INVALID;
 	mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, h->rkey,
 			IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
 	if (!mr)
-		return ARX_NAK_REM_ACCESS;
+		return ARX_NO_ACCESS;
 	at = arx_mr_at(mr, h->va, &len);
 	/* An MR's iova and its memory may disagree in their low bits. */
 	if (at && len == sizeof(u64))
 		err = arx_mr_atomic(at, swap, swap ? h->compare : h->swap_add,
 				    h->swap_add, orig);
 	arx_mr_put(mr);
-	return err ? ARX_NAK_INV_REQ : 0;
+	return err ? ARX_INVALID : ARX_GRANTED;
 }
 
 /**
@@ -168,25 +167,23 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 		.va = h->va,
 		.rkey = h->rkey,
 	};
-	enum arx_nak_code nak;
+	enum arx_verdict verdict;
 
 	/* More at a time than was agreed to: 9.7.7.1 */
 	if (arx_rdatomic_due(resp) >= qp->attr.max_dest_rd_atomic ||
 	    arx_rdatomic_full(resp)) {
-		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ),
-				  IB_EVENT_QP_REQ_ERR);
+		arx_ack_refuse(qp, ARX_INVALID);
 		return;
 	}
 	if (rd.atomic) {
-		nak = arx_rdatomic_do_atomic(qp, h, &rd.orig);
+		verdict = arx_rdatomic_do_atomic(qp, h, &rd.orig);
 	} else {
-		nak = arx_rdatomic_check_read(qp, h);
+		verdict = arx_rdatomic_check_read(qp, h);
 		rd.length = h->dma_len;
 		rd.npkts = arx_run_npkts(rd.length, qp->mtu);
 	}
-	if (nak) {
-		arx_ack_nak(qp, ARX_NAK(nak), nak == ARX_NAK_REM_ACCESS ?
-				  IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR);
+	if (verdict != ARX_GRANTED) {
+		arx_ack_refuse(qp, verdict);
 		return;
 	}
 
@@ -375,8 +372,6 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 	if (arx_rdatomic_send_run(qp, av, &run) == -EAGAIN)
 		return;
 	arx_ack_sent(qp);
-	if (resp->dead)
-		arx_qp_error(qp, resp->ack_event);
 }
 
 /*
@@ -392,8 +387,7 @@ static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 		resp->reply_tail++;
 		return;
 	}
-	arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS),
-			  IB_EVENT_QP_ACCESS_ERR);
+	arx_ack_refuse(qp, ARX_NO_ACCESS);
 	resp->ack_psn = arx_psn_add(reply->rd.psn, reply->sent);
 	resp->reply_tail = resp->reply_head;
 }

@@ -22,11 +22,6 @@ static int arx_responder_access(const struct arx_qp *qp, int access)
 	return qp->attr.qp_access_flags & access;
 }
 
-static __cold void arx_responder_invalid(struct arx_qp *qp)
-{
-	arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), IB_EVENT_QP_REQ_ERR);
-}
-
 /* Complete the receive WQE in use. */
 static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 				   bool solicited)
@@ -40,11 +35,11 @@ static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 }
 
 /*
- * Complete the receive WQE in use, if there is one. Returns what else is to tell
- * of the error: @event, unless the completion did (C9-222.1).
+ * Complete the receive WQE in use with an error. False if there is none: then
+ * nothing reports the error yet (C9-222.1).
  */
-static int arx_responder_complete_error(struct arx_qp *qp,
-					enum ib_wc_status status, int event)
+static bool arx_responder_complete_error(struct arx_qp *qp,
+					 enum ib_wc_status status)
 {
 	struct arx_cqe cqe = {
 		.opcode = IB_WC_RECV,
@@ -52,9 +47,20 @@ static int arx_responder_complete_error(struct arx_qp *qp,
 	};
 
 	if (!qp->resp.have_rwqe)
-		return event;
+		return false;
 	arx_responder_complete(qp, &cqe, true);
-	return ARX_NO_EVENT;
+	return true;
+}
+
+/* Complete the receive WQE in use with an error, then end the QP by a NAK. */
+static __cold void arx_responder_fail(struct arx_qp *qp,
+				      enum ib_wc_status status,
+				      enum arx_nak_code code,
+				      enum arx_nak_end end)
+{
+	if (arx_responder_complete_error(qp, status))
+		end = ARX_END_COMPLETED;
+	arx_ack_nak(qp, ARX_NAK(code), end);
 }
 
 /*
@@ -64,18 +70,11 @@ static int arx_responder_complete_error(struct arx_qp *qp,
 static __cold void arx_responder_no_access(struct arx_qp *qp,
 					   const struct arx_run *run)
 {
-	int event = IB_EVENT_QP_ACCESS_ERR;
-
 	if (run->h.op == ARX_OP_WRITE && run->npkts == 1)
-		event = arx_responder_complete_error(qp, IB_WC_LOC_ACCESS_ERR,
-						     event);
-	arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), event);
-}
-
-/* What tells of a failed arx_responder_take(): a malformed WQE by itself. */
-static int arx_responder_take_event(int err)
-{
-	return err == -EINVAL ? ARX_NO_EVENT : IB_EVENT_QP_FATAL;
+		arx_responder_fail(qp, IB_WC_LOC_ACCESS_ERR,
+				   ARX_NAK_REM_ACCESS, ARX_END_ACCESS);
+	else
+		arx_ack_refuse(qp, ARX_NO_ACCESS);
 }
 
 /*
@@ -98,10 +97,10 @@ static int arx_responder_take(struct arx_qp *qp)
 		arx_srq_event(qp->srq, IB_EVENT_SRQ_ERR);
 	resp->have_rwqe = !err || err == -EINVAL;
 	if (err == -EINVAL)
-		arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR,
-					     ARX_NO_EVENT);
+		arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR);
 	if (err && err != -ENOENT && qp->service != ARX_SERVICE_RC)
-		arx_qp_error(qp, arx_responder_take_event(err));
+		arx_qp_error(qp, err == -EINVAL ? ARX_NO_EVENT :
+						  IB_EVENT_QP_FATAL);
 	return err;
 }
 
@@ -212,24 +211,23 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 /*
  * Begin a message: remember what it is, and for a WRITE where it goes. The
  * whole range is checked first, so that a WRITE that does not fit writes
- * nothing. Returns 0 or why not: the QP serves no WRITEs, or the RETH gives no
- * right to this one.
+ * nothing.
  */
-static enum arx_nak_code arx_responder_begin(struct arx_qp *qp,
+static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 					     const struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
 
 	if (run->h.op == ARX_OP_WRITE) {
 		if (!arx_responder_access(qp, IB_ACCESS_REMOTE_WRITE))
-			return ARX_NAK_INV_REQ;
+			return ARX_INVALID;
 		/* If all of it is at hand, placing it is the check. */
 		if (run->h.dma_len &&
 		    !(run->h.flags & ARX_LAST && run->h.dma_len == run->len) &&
 		    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, run->h.rkey,
 				 IB_ACCESS_REMOTE_WRITE, run->h.va,
 				 run->h.dma_len))
-			return ARX_NAK_REM_ACCESS;
+			return ARX_NO_ACCESS;
 		resp->va = run->h.va;
 		resp->left = run->h.dma_len;
 		resp->rkey = run->h.rkey;
@@ -237,7 +235,7 @@ static enum arx_nak_code arx_responder_begin(struct arx_qp *qp,
 	resp->op = run->h.op;
 	resp->received = 0;
 	resp->polled = false;
-	return 0;
+	return ARX_GRANTED;
 }
 
 /* Does @run continue, or begin, what may come now? 9.8.2.1 */
@@ -262,8 +260,7 @@ static bool arx_responder_needs_rwqe(const struct arx_run *run)
 static void arx_responder_rnr(struct arx_qp *qp)
 {
 	arx_count(arx_qp_dev(qp), SENT_RNR_NAK);
-	arx_ack_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer),
-			  IB_EVENT_COMM_EST);
+	arx_ack_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer), ARX_END_NOTHING);
 	/* What follows in flight is out of sequence; one NAK is enough. */
 	qp->resp.nak_sent = true;
 }
@@ -274,12 +271,11 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	struct arx_resp *resp = &qp->resp;
 	bool last = run->h.flags & ARX_LAST;
 	enum arx_placed placed;
-	int event;
 	int err;
 
 	/* The RETH's length is the message's, 9.4.3 */
 	if (last && run->h.op == ARX_OP_WRITE && run->len != resp->left) {
-		arx_responder_invalid(qp);
+		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
 	}
 	placed = run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
@@ -290,18 +286,15 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	case ARX_PLACED_BAD_SOURCE:
 		return -EFAULT;
 	case ARX_PLACED_TOO_LONG:
-		event = arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR,
-						     IB_EVENT_QP_REQ_ERR);
-		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), event);
+		arx_responder_fail(qp, IB_WC_LOC_LEN_ERR, ARX_NAK_INV_REQ,
+				   ARX_END_INVALID);
 		return 0;
 	case ARX_PLACED_BAD_DEST:
-		if (run->h.op == ARX_OP_WRITE) {
+		if (run->h.op == ARX_OP_WRITE)
 			arx_responder_no_access(qp, run);
-			return 0;
-		}
-		event = arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
-						     IB_EVENT_QP_FATAL);
-		arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_OP), event);
+		else
+			arx_responder_fail(qp, IB_WC_LOC_PROT_ERR,
+					   ARX_NAK_REM_OP, ARX_END_FATAL);
 		return 0;
 	}
 
@@ -354,19 +347,20 @@ static bool arx_run_trim_last(struct arx_run *run)
 /* RC SEND or WRITE with the expected PSN. */
 static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 {
-	enum arx_nak_code nak = 0;
+	enum arx_verdict verdict = ARX_GRANTED;
 	bool rnr = false;
 	int err = 0;
 
 	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run)) {
-		arx_responder_invalid(qp);
+		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
 	}
 	if (arx_responder_needs_rwqe(run)) {
 		err = arx_responder_take(qp);
 		if (err && err != -ENOENT) {
 			arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_OP),
-					  arx_responder_take_event(err));
+				    err == -EINVAL ? ARX_END_COMPLETED :
+						     ARX_END_FATAL);
 			return 0;
 		}
 		rnr = err;
@@ -377,14 +371,13 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 		return 0;
 	}
 	if (run->h.flags & ARX_FIRST)
-		nak = arx_responder_begin(qp, run);
-	if (nak) {
-		if (nak == ARX_NAK_INV_REQ)
-			arx_responder_invalid(qp);
-		else
-			arx_responder_no_access(qp, run);
+		verdict = arx_responder_begin(qp, run);
+	if (verdict == ARX_INVALID)
+		arx_ack_refuse(qp, verdict);
+	else if (verdict == ARX_NO_ACCESS)
+		arx_responder_no_access(qp, run);
+	if (verdict != ARX_GRANTED)
 		return 0;
-	}
 	err = arx_responder_accept(qp, run);
 	if (rnr && !err && !qp->resp.dead)
 		arx_responder_rnr(qp);
@@ -431,7 +424,7 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 		arx_count(arx_qp_dev(qp), OUT_OF_SEQUENCE);
 		if (!resp->nak_sent)
 			arx_ack_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR),
-					  IB_EVENT_COMM_EST);
+				    ARX_END_NOTHING);
 		resp->nak_sent = true;
 		return 0;
 	}
@@ -450,7 +443,7 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 	if (run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE)
 		return arx_responder_message(qp, run);
 	if (resp->in_message || run->h.op == ARX_OP_RESERVED)
-		arx_responder_invalid(qp);
+		arx_ack_refuse(qp, ARX_INVALID);
 	else
 		arx_rdatomic_request(qp, run);
 	return 0;
@@ -476,7 +469,7 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 		resp->in_message = false;
 	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run) ||
 	    (arx_responder_needs_rwqe(run) && arx_responder_take(qp)) ||
-	    (first && arx_responder_begin(qp, run)))
+	    (first && arx_responder_begin(qp, run) != ARX_GRANTED))
 		goto drop;
 
 	placed = run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
@@ -484,16 +477,14 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	if (placed == ARX_PLACED_BAD_SOURCE)
 		return -EFAULT;
 	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_BAD_DEST) {
-		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
-					     ARX_NO_EVENT);
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
 		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
 	/* What an SRQ gave for it is used up, 9.9.3 */
 	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_TOO_LONG &&
 	    qp->srq)
-		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR,
-					     ARX_NO_EVENT);
+		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
 	if (placed != ARX_PLACED ||
 	    (last && run->h.op == ARX_OP_WRITE && resp->left))
 		goto drop;
@@ -565,8 +556,7 @@ static void arx_responder_ud_too_long(struct arx_qp *qp)
 {
 	arx_count(arx_qp_dev(qp), RX_DROPPED);
 	if (qp->ib.qp_type != IB_QPT_GSI)
-		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR,
-					     ARX_NO_EVENT);
+		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
 }
 
 /* UD: one that does not fit harms nobody. */
@@ -605,8 +595,7 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	case ARX_COPY_BAD_SOURCE:
 		return -EFAULT;		/* the WQE stays, too */
 	case ARX_COPY_BAD_DEST:
-		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR,
-					     ARX_NO_EVENT);
+		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
 		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
@@ -690,7 +679,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 	struct arx_resp *resp = &qp->resp;
 	u32 most;
 
-	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR, ARX_NO_EVENT);
+	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
 	resp->in_message = false;
 	if (qp->srq) {
 		if (!resp->flushed)
@@ -710,8 +699,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 
 		if (err && err != -EINVAL)
 			return;
-		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR,
-					     ARX_NO_EVENT);
+		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
 	}
 	arx_qp_schedule(qp);
 }

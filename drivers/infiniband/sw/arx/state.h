@@ -5,6 +5,9 @@
 
 #include "qp.h"
 
+/* Instead of an enum ib_event_type: there is nothing to report. */
+#define ARX_NO_EVENT	(-1)
+
 void __cold arx_qp_event(struct arx_qp *qp, enum ib_event_type event);
 void arx_qp_set_state(struct arx_qp *qp, enum ib_qp_state state);
 void __cold arx_qp_error(struct arx_qp *qp, int event);

@@ -148,6 +148,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	w->from = qp;
 	w->av = NULL;
 	w->run = *run;
+	w->run.more = false;	/* rx.c knows, the wire does not */
 	spin_lock(&p->lock);
 	list_add_tail(&w->link, &p->wire);
 	spin_unlock(&p->lock);
@@ -596,11 +597,10 @@ struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			.rkey = p->side[to].mr.key,
 			.syndrome = ARX_ACK_UNLIMITED,
 		},
-		.npkts = max_t(u32, 1, DIV_ROUND_UP(len, MTU)),
-		.len = len,
 		.mtu = MTU,
 	};
 
+	arx_run_size(&run, len);
 	arx_iter_buf(&run.payload, data);
 	return run;
 }

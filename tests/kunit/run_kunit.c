@@ -425,11 +425,11 @@ static void run__well_formed(struct kunit *test)
 {
 	const struct shape *s = test->param_value;
 	struct arx_run run = {
-		.npkts = s->npkts, .len = s->len, .mtu = 1024,
+		.npkts = s->npkts, .len = s->len,
 		.h.flags = s->flags,
 	};
 
-	KUNIT_EXPECT_EQ(test, arx_run_well_formed(&run), s->good);
+	KUNIT_EXPECT_EQ(test, arx_run_well_formed(&run, 1024), s->good);
 }
 
 static const u8 *seen_from;	/* watched by see_barrier() */

@@ -832,7 +832,6 @@ static void requester__longest_read(struct kunit *test)
 	/* Its data is in the window, from the first byte on. */
 	run = pair_run(p, 0, ARX_OP_READ_RESPONSE, ARX_FIRST, PSN + 1,
 		       p->side[1].buf, 256);
-	run.mtu = 256;
 	pair_rx(p, 0, &run);
 	nxt = qp->comp.una;
 	KUNIT_EXPECT_EQ(test, nxt, (PSN + 2) & ARX_PSN_MASK);
@@ -3078,7 +3077,6 @@ static void ud_run(struct pair *p, struct arx_run *run, u32 len)
 	*run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, 77,
 			p->side[0].buf, len);
 	run->npkts = 1;
-	run->mtu = 4096;
 	run->h.qkey = 0x1234;
 	run->h.src_qpn = 0x99;
 	run->grh = grh;

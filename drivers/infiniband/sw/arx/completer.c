@@ -404,7 +404,7 @@ static void arx_completer_read(struct arx_qp *qp, struct arx_swqe *swqe,
 
 	if (run->npkts > swqe->npkts - pkts ||
 	    (run->h.flags & ARX_LAST ? run->len != left : run->len >= left) ||
-	    !arx_run_well_formed(run)) {
+	    !arx_run_well_formed(run, qp->mtu)) {
 		arx_completer_fail(qp, IB_WC_BAD_RESP_ERR, 0);
 		return;
 	}
@@ -450,32 +450,16 @@ static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 }
 
 /*
- * A duplicate of older data may overlap what is due when the far end answered a
- * request twice: cut off the @known packets.
- */
-static bool arx_completer_trim(struct arx_qp *qp, struct arx_run *run,
-			       u32 known)
-{
-	if (run->h.op != ARX_OP_READ_RESPONSE || known >= run->npkts ||
-	    !arx_run_well_formed(run) ||
-	    arx_iter_skip(&run->payload, known * run->mtu))
-		return false;
-	run->h.psn = qp->comp.una;
-	run->h.flags &= ~ARX_FIRST;
-	run->npkts -= known;
-	run->len -= known * run->mtu;
-	return true;
-}
-
-/*
  * Only PSNs in flight count: [una, nxt). What begins there and goes on behind is
- * more than was asked for, and an error like any other.
+ * more than was asked for, and an error like any other. Read data that begins
+ * before may overlap what is due, if the far end answered a request twice.
  */
 static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 {
 	s32 ahead = arx_psn_diff(run->h.psn, qp->comp.una);
 
-	if (ahead < 0 && !arx_completer_trim(qp, run, -ahead))
+	if (ahead < 0 && (run->h.op != ARX_OP_READ_RESPONSE ||
+			  !arx_run_trim_first(run, -ahead, qp->mtu)))
 		return false;
 	return arx_psn_diff(run->h.psn, arx_published(&qp->req.nxt)) < 0;
 }

@@ -17,7 +17,6 @@ static int arx_loopback_datagram(struct arx_qp *peer, const struct arx_av *av,
 {
 	u8 grh[ARX_GRH_LEN] __aligned(4);
 
-	run->h.pad = -run->len & 3;
 	arx_grh_write(av, grh, sizeof(struct udphdr) +
 		      arx_headers_len(&run->h) + run->len + run->h.pad +
 		      ARX_ICRC_LEN, run->h.psn);
@@ -44,10 +43,6 @@ int arx_loopback_rx(struct arx_qp *peer, const struct arx_av *av,
 {
 	if (run->h.service == ARX_SERVICE_UD)
 		return arx_loopback_datagram(peer, av, run);
-
-	/* What is longer than the receiver's path MTU must not get through. */
-	run->mtu = READ_ONCE(peer->mtu);
-	run->more = true;
 	return arx_responder_rx(peer, run);
 }
 

@@ -267,8 +267,7 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	run->h.psn = psn;
 	run->h.syndrome = ARX_ACK_UNLIMITED;
 	run->mtu = qp->mtu;
-	run->npkts = 1;
-	run->len = 0;
+	arx_run_size(run, 0);
 	run->lasts = false;
 	run->more = false;
 	arx_iter_none(&run->payload);
@@ -297,8 +296,6 @@ static int arx_rdatomic_send_run(struct arx_qp *qp, struct arx_av *av,
 	/* The fault of this side, of which a NAK tells the reader. */
 	if (run->h.op == ARX_OP_READ_RESPONSE && !arx_rdatomic_readable(run))
 		return -EFAULT;
-	/* What is longer than the receiver's path MTU must not get through. */
-	run->mtu = READ_ONCE(peer->mtu);
 	/* Its requester may be the caller's caller: not here. */
 	if (arx_completer_rx(peer, run))
 		arx_qp_go_on(peer);
@@ -314,16 +311,16 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	u32 left = rd->length - off;
 	struct arx_mr *mr = NULL;
 	struct arx_run run;
+	u32 len;
 	int err;
 
 	arx_rdatomic_headers(qp, &run, ARX_OP_READ_RESPONSE,
 			     arx_psn_add(rd->psn, reply->sent));
 	run.h.msn = rd->msn;
-	run.len = min(left, arx_send_max(qp, av, run.h.qpn,
-					 &qp->resp.batch));
-	if (run.len > max(most, qp->mtu))
-		run.len = max(round_down(most, qp->mtu), qp->mtu);
-	run.npkts = arx_run_npkts(run.len, qp->mtu);
+	len = min(left, arx_send_max(qp, av, run.h.qpn, &qp->resp.batch));
+	if (len > max(most, qp->mtu))
+		len = max(round_down(most, qp->mtu), qp->mtu);
+	arx_run_size(&run, len);
 	if (off)
 		run.h.flags &= ~ARX_FIRST;
 	if (run.len != left)

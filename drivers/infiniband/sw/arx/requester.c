@@ -301,12 +301,11 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	run->h.psn = qp->req.psn;
 	run->mtu = qp->mtu;
 	arx_iter_none(&run->payload);
-	run->len = 0;
-	run->npkts = 1;
+	arx_run_size(run, 0);
 	/* UC and UD complete at once, when packets may still be queued. */
 	run->lasts = qp->service == ARX_SERVICE_RC &&
 		     !(swqe->wqe.flags & IB_SEND_INLINE);
-	run->more = false;
+	run->more = true;	/* answers wait for arx_requester_flush() */
 	run->polled = false;
 }
 
@@ -392,18 +391,18 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	u32 left = swqe->length - req->offset;
 	u32 window = arx_requester_window(qp);
 	struct arx_run run __uninitialized;
+	u32 len;
 
 	if (!window)
 		return ARX_TURN_WAIT;
 
 	arx_requester_headers(qp, swqe, &run);
-	run.len = min_t(u64, left, (u64)window * qp->mtu);
-	if (run.len > qp->mtu)
-		run.len = min(run.len, arx_send_max(qp, av, run.h.qpn,
-						    &req->batch));
-	if (run.len > max(share->bytes, qp->mtu))
-		run.len = max(round_down(share->bytes, qp->mtu), qp->mtu);
-	run.npkts = arx_run_npkts(run.len, qp->mtu);
+	len = min_t(u64, left, (u64)window * qp->mtu);
+	if (len > qp->mtu)
+		len = min(len, arx_send_max(qp, av, run.h.qpn, &req->batch));
+	if (len > max(share->bytes, qp->mtu))
+		len = max(round_down(share->bytes, qp->mtu), qp->mtu);
+	arx_run_size(&run, len);
 	if (!req->offset) {
 		run.h.flags |= ARX_FIRST;
 		if (swqe->op == ARX_OP_WRITE) {
@@ -513,7 +512,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	run.h.qkey = (s32)swqe->wqe.ud.qkey < 0 ? qp->attr.qkey :
 						  swqe->wqe.ud.qkey;
 	run.h.src_qpn = qp->ib.qp_type == IB_QPT_GSI ? 1 : qp->id.nr;
-	run.len = swqe->length;
+	arx_run_size(&run, swqe->length);
 	arx_requester_payload(qp, qp->req.sent, swqe, &run.payload);
 	if (!arx_iter_check(&run.payload, run.len)) {
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);

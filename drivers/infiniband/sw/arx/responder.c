@@ -333,17 +333,6 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	return 0;
 }
 
-/* The part of a run before its last packet. False if there is none. */
-static bool arx_run_trim_last(struct arx_run *run)
-{
-	if (run->npkts == 1)
-		return false;
-	run->npkts--;
-	run->len = run->npkts * run->mtu;
-	run->h.flags &= ~ARX_LAST_FLAGS;
-	return true;
-}
-
 /* RC SEND or WRITE with the expected PSN. */
 static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 {
@@ -351,7 +340,7 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 	bool rnr = false;
 	int err = 0;
 
-	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run)) {
+	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run, qp->mtu)) {
 		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
 	}
@@ -366,7 +355,7 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 		rnr = err;
 	}
 	/* A WRITE needs it only for its end: take what comes before. */
-	if (rnr && (run->h.op == ARX_OP_SEND || !arx_run_trim_last(run))) {
+	if (rnr && (run->h.op == ARX_OP_SEND || !arx_run_trim_last(run, qp->mtu))) {
 		arx_responder_rnr(qp);
 		return 0;
 	}
@@ -400,19 +389,6 @@ static __cold void arx_responder_duplicate(struct arx_qp *qp, struct arx_run *ru
 	}
 }
 
-/* Cut off the @known packets that were placed before. */
-static bool arx_run_trim_first(struct arx_run *run, u32 known)
-{
-	if (!arx_run_well_formed(run) ||
-	    arx_iter_skip(&run->payload, known * run->mtu))
-		return false;
-	run->h.psn = arx_psn_add(run->h.psn, known);
-	run->h.flags &= ~ARX_FIRST;
-	run->npkts -= known;
-	run->len -= known * run->mtu;
-	return true;
-}
-
 static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
@@ -432,8 +408,7 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 		bool message = run->h.op == ARX_OP_SEND ||
 			       run->h.op == ARX_OP_WRITE;
 
-		if (!message || -ahead >= run->npkts ||
-		    !arx_run_trim_first(run, -ahead)) {
+		if (!message || !arx_run_trim_first(run, -ahead, qp->mtu)) {
 			arx_responder_duplicate(qp, run);
 			return 0;
 		}
@@ -467,7 +442,7 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	resp->epsn = arx_psn_add(run->h.psn, run->npkts);
 	if (first)
 		resp->in_message = false;
-	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run) ||
+	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run, qp->mtu) ||
 	    (arx_responder_needs_rwqe(run) && arx_responder_take(qp)) ||
 	    (first && arx_responder_begin(qp, run) != ARX_GRANTED))
 		goto drop;

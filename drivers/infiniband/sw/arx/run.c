@@ -355,3 +355,42 @@ enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
 		return err;
 	return arx_iter_put_last(to, last, n);
 }
+
+/**
+ * arx_run_trim_first - cut off packets that were received before
+ * @run: a run
+ * @n: how many packets from the first one on
+ * @mtu: path MTU of the receiver
+ *
+ * Context: within the RCU read section of the payload.
+ * Return: false if nothing is left, or the payload does not fit the packets.
+ */
+bool arx_run_trim_first(struct arx_run *run, u32 n, u32 mtu)
+{
+	if (n >= run->npkts || !arx_run_well_formed(run, mtu) ||
+	    arx_iter_skip(&run->payload, n * mtu))
+		return false;
+	run->h.psn = arx_psn_add(run->h.psn, n);
+	run->h.flags &= ~ARX_FIRST;
+	run->npkts -= n;
+	run->len -= n * mtu;
+	return true;
+}
+
+/**
+ * arx_run_trim_last - cut off the last packet
+ * @run: a run that is well formed
+ * @mtu: path MTU of the receiver
+ *
+ * Return: false if nothing is left.
+ */
+bool arx_run_trim_last(struct arx_run *run, u32 mtu)
+{
+	if (run->npkts == 1)
+		return false;
+	run->npkts--;
+	run->len = run->npkts * mtu;
+	run->h.pad = 0;
+	run->h.flags &= ~ARX_LAST_FLAGS;
+	return true;
+}

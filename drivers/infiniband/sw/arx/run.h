@@ -224,7 +224,7 @@ enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
  *	request)
  * @npkts: number of PSNs; all packets but the last carry @mtu bytes
  * @len: payload bytes
- * @mtu: path MTU
+ * @mtu: path MTU of the QP that made the run. The receiver measures by its own
  * @payload: @len bytes
  * @lasts: the payload's memory is stable until the peer has it, so packets may
  *	refer to it
@@ -260,21 +260,37 @@ static inline u32 arx_run_npkts(u32 len, u32 mtu)
 }
 
 /**
+ * arx_run_size - set the length of a run that is being made
+ * @run: its mtu is set
+ * @len: bytes of payload
+ */
+static inline void arx_run_size(struct arx_run *run, u32 len)
+{
+	run->len = len;
+	run->npkts = arx_run_npkts(len, run->mtu);
+	run->h.pad = -len & 3;
+}
+
+/**
  * arx_run_well_formed - true if the payload fits the packets
  * @run: a run; all packets are full, except one that ends a message, and a
  *	message of several packets does not end with an empty one (9.4.1)
+ * @mtu: path MTU of the receiver
  *
  * Return: true if the rule holds.
  */
-static inline bool arx_run_well_formed(const struct arx_run *run)
+static inline bool arx_run_well_formed(const struct arx_run *run, u32 mtu)
 {
-	u64 full = (u64)run->npkts * run->mtu;
+	u64 full = (u64)run->npkts * mtu;
 
 	if (!(run->h.flags & ARX_LAST))
 		return run->len == full;
 	if (run->npkts == 1 && run->h.flags & ARX_FIRST)
-		return run->len <= run->mtu;
-	return run->len <= full && run->len > full - run->mtu;
+		return run->len <= mtu;
+	return run->len <= full && run->len > full - mtu;
 }
+
+bool arx_run_trim_first(struct arx_run *run, u32 n, u32 mtu);
+bool arx_run_trim_last(struct arx_run *run, u32 mtu);
 
 #endif /* ARX_RUN_H */

@@ -482,7 +482,6 @@ static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 	struct arx_run *run = tx->run;
 	int err = -E2BIG;
 
-	run->h.pad = -run->len & 3;
 	if (run->npkts == 1)
 		return arx_tx_add(tx, batch, &run->h, run->len, 1);
 	if (arx_folds(run->len, run->mtu))
@@ -723,8 +722,7 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
  * arx_tx_run - put a run on the wire
  * @qp: sender
  * @av: destination
- * @run: at most ARX_TX_RUN_MAX bytes; its payload iterator is used up, and its
- *	headers receive their pad count
+ * @run: at most ARX_TX_RUN_MAX bytes; its payload iterator is used up
  * @batch: of the stage that sends; it owns the packets until arx_tx_flush()
  *
  * Packet i has PSN @run->h.psn + i. @run->h.flags stand for the whole: FIRST

@@ -82,31 +82,28 @@ void arx_tx_cleanup(struct arx_qp *qp)
 {
 }
 
-void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
+void arx_tx_flush(struct arx_qp *qp, struct arx_tx_out *out)
 {
 	struct pair *p = current_pair;
 	struct wire_run *w, *next;
 
 	spin_lock(&p->lock);
 	list_for_each_entry_safe(w, next, &p->wire, link) {
-		if (w->from != qp || w->av || w->batch != batch)
+		if (w->from != qp || w->av || w->out != out)
 			continue;
-		w->av = batch->av;
+		w->av = out->batch.av;
 		if (!p->drops || p->room) {
 			p->room -= p->drops;
 			continue;
 		}
-		if (!batch->dropped)
-			batch->lost = w->run.h.psn;
-		batch->dropped = true;
+		if (!out->dropped)
+			out->lost = w->run.h.psn;
+		out->dropped = true;
 		list_del(&w->link);
 		kfree(w);
 	}
 	spin_unlock(&p->lock);
-	*batch = (struct arx_tx_batch) {
-		.dropped = batch->dropped,
-		.lost = batch->lost,
-	};
+	out->batch = (struct arx_tx_batch) {};
 }
 
 u32 arx_sock_waits(const struct arx_qp *qp)
@@ -115,7 +112,7 @@ u32 arx_sock_waits(const struct arx_qp *qp)
 }
 
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
-	       struct arx_tx_batch *batch)
+	       struct arx_tx_out *out)
 {
 	struct pair *p = current_pair;
 	struct wire_run *w;
@@ -123,7 +120,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 
 	if (p->on_send)
 		p->on_send(p, qp);
-	if (p->blocked || batch->dropped)
+	if (p->blocked || out->dropped)
 		return -EAGAIN;
 	WARN_ON(run->len > ARX_TX_RUN_MAX);
 
@@ -140,11 +137,11 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		kfree(w);
 		return -ENOBUFS;
 	}
-	if (batch->av != av)
-		arx_tx_flush(qp, batch);
-	batch->av = av;
-	batch->n++;
-	w->batch = batch;
+	if (out->batch.av != av)
+		arx_tx_flush(qp, out);
+	out->batch.av = av;
+	out->batch.n++;
+	w->out = out;
 	w->from = qp;
 	w->av = NULL;
 	w->run = *run;

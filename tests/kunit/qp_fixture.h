@@ -33,7 +33,7 @@
  * struct wire_run - a run on the wire
  * @link: in the order they were sent
  * @from: who sent it
- * @batch: of what stage of @from
+ * @out: of what stage of @from
  * @av: where it went when it left; NULL: it has not left
  * @run: what; its payload is @data
  * @data: copy of the payload
@@ -41,7 +41,7 @@
 struct wire_run {
 	struct list_head link;
 	struct arx_qp *from;
-	const struct arx_tx_batch *batch;
+	const struct arx_tx_out *out;
 	const struct arx_av *av;
 	struct arx_run run;
 	u8 data[];

@@ -1148,7 +1148,7 @@ static void requester__peer_goes_meanwhile(struct kunit *test)
 
 	local_bh_disable();
 	rcu_read_lock();
-	err = arx_send_run(qp, rcu_dereference(qp->av), &run, &qp->req.batch,
+	err = arx_send_run(qp, rcu_dereference(qp->av), &run, &qp->req.out,
 			   &peer);
 	rcu_read_unlock();
 	local_bh_enable();

@@ -61,7 +61,7 @@ static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
 }
 
 /**
- * struct arx_tx_batch - what a stage has sent that has not left yet
+ * struct arx_tx_batch - what leaves together
  * @av: where to; NULL: nothing was sent
  * @peer: it is a QP on this host, which has the runs already, but owes answers
  * @dst: route of the packets, held; NULL: none, and there are no packets
@@ -72,13 +72,6 @@ static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
  * @n: how many
  * @len: bytes from BTH to ICRC, of all
  * @largest: of the largest
- * @cpu: whose queues hold what the stage has sent, -1: nobody's; stays when a
- *	batch ends, as do the next two
- * @next: the CPU that waits until @cpu has delivered it, -1: none
- * @data: answers with data may be among it
- * @dropped: this host dropped a part of it, the last one sent, and takes nothing
- *	more until the stage has taken that back and cleared this
- * @lost: if @dropped: PSN of the first packet that was dropped
  */
 struct arx_tx_batch {
 	const struct arx_av *av;
@@ -91,9 +84,31 @@ struct arx_tx_batch {
 	u32 n;
 	u32 len;
 	u32 largest;
+};
+
+/**
+ * struct arx_tx_order - what has left and orders what follows
+ * @cpu: whose queues hold what the stage has sent, -1: nobody's
+ * @next: the CPU that waits until @cpu has delivered it, -1: none
+ * @data: answers with data may be among it
+ */
+struct arx_tx_order {
 	int cpu;
 	int next;
 	bool data;
+};
+
+/**
+ * struct arx_tx_out - the way out of a stage
+ * @batch: what leaves next
+ * @order: what has left
+ * @dropped: this host dropped a part of the last batch, and takes nothing more
+ *	until the stage has taken that back and cleared this
+ * @lost: if @dropped: PSN of the first packet that was dropped
+ */
+struct arx_tx_out {
+	struct arx_tx_batch batch;
+	struct arx_tx_order order;
 	bool dropped;
 	u32 lost;
 };
@@ -121,7 +136,7 @@ enum arx_req_pending {
  * @rd_psns: the PSNs that they take, counted like comp.rd_psns
  * @unacked: packets sent since the last acknowledge request
  * @flush_end: if @flushes, SQ index behind the last WQE that left SQE unsent
- * @batch: what has not left yet; empty between turns
+ * @out: the way out; its batch is empty between turns
  * @waiting: stopped for the completer; published, see arx_requester_run()
  * @blocked: stopped for the socket, which starts it again; published
  * @dropped: stopped because this host dropped its packets; tx.c starts it again;
@@ -147,7 +162,7 @@ struct arx_req {
 	u32 rd_psns;
 	u32 unacked;
 	u32 flush_end;
-	struct arx_tx_batch batch;
+	struct arx_tx_out out;
 	bool waiting;
 	bool blocked;
 	bool dropped;
@@ -258,7 +273,7 @@ enum arx_nak_end {
  * @ack_psn: its PSN
  * @ack_end: what it ends
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
- * @batch: what has not left yet; empty while @lock is free
+ * @out: the way out; its batch is empty while @lock is free
  * @rwqe: receive WQE in use
  */
 struct arx_resp {
@@ -290,7 +305,7 @@ struct arx_resp {
 	u32 ack_psn;
 	enum arx_nak_end ack_end;
 	bool flushed;
-	struct arx_tx_batch batch;
+	struct arx_tx_out out;
 	struct arx_rwqe rwqe;
 } ____cacheline_aligned;
 

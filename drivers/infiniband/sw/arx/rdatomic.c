@@ -289,7 +289,7 @@ static int arx_rdatomic_send_run(struct arx_qp *qp, struct arx_av *av,
 				 struct arx_run *run)
 {
 	struct arx_qp *peer;
-	int err = arx_send_run(qp, av, run, &qp->resp.batch, &peer);
+	int err = arx_send_run(qp, av, run, &qp->resp.out, &peer);
 
 	if (!peer)
 		return err;
@@ -317,7 +317,8 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	arx_rdatomic_headers(qp, &run, ARX_OP_READ_RESPONSE,
 			     arx_psn_add(rd->psn, reply->sent));
 	run.h.msn = rd->msn;
-	len = min(left, arx_send_max(qp, av, run.h.qpn, &qp->resp.batch));
+	len = min(left, arx_send_max(qp, av, run.h.qpn,
+				      &qp->resp.out.batch));
 	if (len > max(most, qp->mtu))
 		len = max(round_down(most, qp->mtu), qp->mtu);
 	arx_run_size(&run, len);
@@ -426,10 +427,10 @@ static __cold void arx_rdatomic_take_back(struct arx_resp *resp, u32 first)
 	u32 n = resp->reply_tail + (resp->reply_tail != resp->reply_head);
 	u32 end = n;
 
-	resp->batch.dropped = false;
+	resp->out.dropped = false;
 	while (n != first) {
 		struct arx_reply *reply = arx_rdatomic_reply_slot(resp, --n);
-		s32 in = arx_psn_diff(resp->batch.lost, reply->rd.psn);
+		s32 in = arx_psn_diff(resp->out.lost, reply->rd.psn);
 
 		if (in < 0 || in >= reply->sent)
 			continue;
@@ -462,8 +463,8 @@ bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes)
 
 	if (all && resp->ack_due)
 		arx_rdatomic_send_ack(qp, av);
-	arx_tx_flush(qp, &resp->batch);
-	if (unlikely(resp->batch.dropped)) {
+	arx_tx_flush(qp, &resp->out);
+	if (unlikely(resp->out.dropped)) {
 		arx_rdatomic_take_back(resp, first);
 		resp->ack_due |= due && !resp->dead;
 		return false;

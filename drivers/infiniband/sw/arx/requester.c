@@ -254,7 +254,7 @@ static __always_inline int arx_requester_send_run(struct arx_qp *qp,
 						  struct arx_run *run)
 {
 	struct arx_qp *peer;
-	int err = arx_send_run(qp, av, run, &qp->req.batch, &peer);
+	int err = arx_send_run(qp, av, run, &qp->req.out, &peer);
 
 	return peer ? arx_loopback_rx(peer, av, run) : err;
 }
@@ -399,7 +399,8 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	arx_requester_headers(qp, swqe, &run);
 	len = min_t(u64, left, (u64)window * qp->mtu);
 	if (len > qp->mtu)
-		len = min(len, arx_send_max(qp, av, run.h.qpn, &req->batch));
+		len = min(len, arx_send_max(qp, av, run.h.qpn,
+					    &req->out.batch));
 	if (len > max(share->bytes, qp->mtu))
 		len = max(round_down(share->bytes, qp->mtu), qp->mtu);
 	arx_run_size(&run, len);
@@ -638,13 +639,13 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 						    enum arx_turn turn)
 {
-	struct arx_tx_batch *batch = &qp->req.batch;
+	struct arx_tx_out *out = &qp->req.out;
 
-	batch->dropped = false;
+	out->dropped = false;
 	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		return turn == ARX_TURN_BLOCKED ? ARX_TURN_SPENT : turn;
 	if (qp->service == ARX_SERVICE_RC)
-		arx_requester_go_to(qp, batch->lost);
+		arx_requester_go_to(qp, out->lost);
 	return ARX_TURN_DROPPED;
 }
 
@@ -655,12 +656,12 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
  */
 static bool arx_requester_flush(struct arx_qp *qp, u32 *bytes)
 {
-	struct arx_tx_batch *batch = &qp->req.batch;
-	struct arx_qp *peer = batch->peer;
+	struct arx_tx_out *out = &qp->req.out;
+	struct arx_qp *peer = out->batch.peer;
 
-	if (batch->av)
+	if (out->batch.av)
 		WRITE_ONCE(qp->req.local, peer);
-	arx_tx_flush(qp, batch);
+	arx_tx_flush(qp, out);
 	return arx_loopback_answer(qp, peer, bytes);
 }
 
@@ -678,7 +679,7 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 		turn = arx_requester_steps(qp, share);
 	if (arx_requester_flush(qp, &share->bytes))
 		turn = ARX_TURN_SPENT;
-	if (unlikely(qp->req.batch.dropped))
+	if (unlikely(qp->req.out.dropped))
 		turn = arx_requester_take_back(qp, turn);
 	if (qp->service != ARX_SERVICE_RC)
 		arx_completer_retire(qp);

@@ -88,7 +88,7 @@ static struct arx_qp *arx_send_peer(const struct arx_qp *qp,
  * @qp: the sender
  * @av: destination
  * @run: the run; the wire uses up its payload iterator
- * @batch: of the sending stage, which ends it by arx_tx_flush()
+ * @out: of the sending stage, which flushes it by arx_tx_flush()
  * @peer: receives the QP of this machine that must get @run: the caller hands
  *	it over, to the responder or to the completer. NULL: the run went to the
  *	wire
@@ -99,19 +99,21 @@ static struct arx_qp *arx_send_peer(const struct arx_qp *qp,
  * another error: lost on the way, as any packet may be.
  */
 int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
-		 struct arx_tx_batch *batch, struct arx_qp **peer)
+		 struct arx_tx_out *out, struct arx_qp **peer)
 {
+	struct arx_tx_batch *batch = &out->batch;
+
 	*peer = arx_send_peer(qp, av, run->h.qpn, batch);
 	if (!*peer) {
 		/* Made for a peer that was destroyed since: the run is lost. */
 		if (run->len > ARX_TX_RUN_MAX)
 			return -EHOSTUNREACH;
-		return arx_tx_run(qp, av, run, batch);
+		return arx_tx_run(qp, av, run, out);
 	}
 
 	/* Datagrams for another machine: their batch needs @batch. */
 	if (unlikely(batch->n))
-		arx_tx_flush(qp, batch);
+		arx_tx_flush(qp, out);
 	batch->av = av;
 	batch->peer = *peer;
 	arx_count(arx_qp_dev(qp), LOOPBACK_RUNS);

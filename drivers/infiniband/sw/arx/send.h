@@ -24,7 +24,7 @@
 u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
 		 const struct arx_tx_batch *batch);
 int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
-		 struct arx_tx_batch *batch, struct arx_qp **peer);
+		 struct arx_tx_out *out, struct arx_qp **peer);
 struct arx_qp *arx_send_other(const struct arx_qp *qp);
 struct arx_qp *arx_send_reader(const struct arx_qp *qp);
 void arx_send_later(struct arx_qp *qp);

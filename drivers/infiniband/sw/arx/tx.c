@@ -58,15 +58,15 @@ struct arx_tx {
 static void arx_tx_round(struct work_struct *round)
 {
 	struct arx_qp *qp = container_of(round, struct arx_qp, tx_round);
-	struct arx_tx_batch *batch = &qp->req.batch;
+	struct arx_tx_order *order = &qp->req.out.order;
 	int here = smp_processor_id();
 	int next;
 
 	spin_lock(&qp->req.lock);
-	next = batch->next;
-	batch->next = -1;
-	if (next >= 0 && batch->cpu == here)
-		batch->cpu = -1;
+	next = order->next;
+	order->next = -1;
+	if (next >= 0 && order->cpu == here)
+		order->cpu = -1;
 	spin_unlock(&qp->req.lock);
 
 	arx_qp_schedule_on(qp, next >= 0 && cpu_online(next) ? next : here);
@@ -85,11 +85,11 @@ static enum hrtimer_restart arx_tx_retry(struct hrtimer *t)
  * its end, and is started again when less is queued than now or the time is up.
  * A packet that leaves meanwhile is not waited for: the time will be up.
  */
-static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_batch *batch, u32 psn,
+static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_out *out, u32 psn,
 			u32 n)
 {
-	batch->dropped = true;
-	batch->lost = psn;
+	out->dropped = true;
+	out->lost = psn;
 	arx_count_add(arx_qp_dev(qp), TX_DROPPED, n);
 	arx_sock_tell_less(qp);
 	hrtimer_start(&qp->tx_retry, ns_to_ktime(ARX_TX_RETRY_NS),
@@ -118,8 +118,8 @@ int arx_tx_init(struct arx_qp *qp)
 
 	if (err)
 		return err;
-	qp->req.batch.cpu = -1;
-	qp->resp.batch.cpu = -1;
+	qp->req.out.order.cpu = -1;
+	qp->resp.out.order.cpu = -1;
 	INIT_WORK(&qp->tx_round, arx_tx_round);
 	hrtimer_setup(&qp->tx_retry, arx_tx_retry, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
@@ -147,12 +147,12 @@ void arx_tx_cleanup(struct arx_qp *qp)
  * overtake each other.
  */
 static bool arx_tx_must_follow(const struct arx_qp *qp,
-			       const struct arx_tx_batch *batch,
+			       const struct arx_tx_order *order,
 			       const struct arx_run *run)
 {
 	switch (run->h.op) {
 	case ARX_OP_ACK:
-		return batch->data;
+		return order->data;
 	case ARX_OP_READ_RESPONSE:
 	case ARX_OP_ATOMIC_ACK:
 		return true;
@@ -225,12 +225,12 @@ static bool arx_tx_keeps_order(struct net_device *netdev)
  * them: a work begins there when the softirq that delivers them is over. A CPU
  * that has gone has left nothing.
  */
-static bool arx_tx_goes_round(struct arx_qp *qp, struct arx_tx_batch *batch)
+static bool arx_tx_goes_round(struct arx_qp *qp, struct arx_tx_order *order)
 {
-	if (qp->service == ARX_SERVICE_RC || !cpu_online(batch->cpu))
+	if (qp->service == ARX_SERVICE_RC || !cpu_online(order->cpu))
 		return false;
-	batch->next = smp_processor_id();
-	queue_work_on(batch->cpu, system_bh_wq, &qp->tx_round);
+	order->next = smp_processor_id();
+	queue_work_on(order->cpu, system_bh_wq, &qp->tx_round);
 	return true;
 }
 
@@ -239,29 +239,29 @@ static bool arx_tx_goes_round(struct arx_qp *qp, struct arx_tx_batch *batch)
  * its own on the way down, and on veth up again: packets sent here may overtake
  * those sent there. If they must not, let these go first.
  */
-static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_batch *batch,
+static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_order *order,
 			    const struct arx_run *run)
 {
-	if (batch->cpu >= 0 && arx_tx_must_follow(qp, batch, run) &&
+	if (order->cpu >= 0 && arx_tx_must_follow(qp, order, run) &&
 	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev) &&
-	    (arx_sock_must_drain(qp) || arx_tx_goes_round(qp, batch))) {
+	    (arx_sock_must_drain(qp) || arx_tx_goes_round(qp, order))) {
 		arx_count(arx_qp_dev(qp), TX_BEHIND);
 		return false;
 	}
 	if (!arx_sock_waits(qp))
-		batch->data = false;
-	batch->cpu = smp_processor_id();
+		order->data = false;
+	order->cpu = smp_processor_id();
 	return true;
 }
 
 /* Is there room for a run? If not, sock.c schedules the QP. */
-static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_batch *batch,
+static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_order *order,
 			    const struct arx_run *run)
 {
-	if (unlikely(batch->cpu != smp_processor_id()) &&
-	    !arx_tx_may_move(qp, batch, run))
+	if (unlikely(order->cpu != smp_processor_id()) &&
+	    !arx_tx_may_move(qp, order, run))
 		return false;
-	batch->next = -1;
+	order->next = -1;
 	return arx_sock_has_room(qp);
 }
 
@@ -573,9 +573,10 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	return net_xmit_eval(err);
 }
 
-static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_batch *batch,
+static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 				struct sk_buff *skb)
 {
+	const struct arx_tx_batch *batch = &out->batch;
 	u32 i;
 
 	for (i = 0; skb; i++) {
@@ -589,7 +590,7 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_batch *batch,
 			/* What follows a loss would only be dropped there. */
 			kfree_skb_list(next);
 			if (arx_tx_is_short(err))
-				arx_tx_drop(qp, batch, psn, batch->n - i);
+				arx_tx_drop(qp, out, psn, batch->n - i);
 			return;
 		}
 		skb = next;
@@ -613,8 +614,9 @@ static bool arx_tx_joins(const struct arx_tx_batch *batch)
 	       arx_gso_may_leave(netdev);
 }
 
-static void arx_tx_send(struct arx_qp *qp, struct arx_tx_batch *batch)
+static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 {
+	const struct arx_tx_batch *batch = &out->batch;
 	struct arx_dev *dev = arx_qp_dev(qp);
 	struct sk_buff *first = batch->first;
 
@@ -628,41 +630,37 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_batch *batch)
 		if (arx_unfold(&first, batch->largest,
 			       dst_dev_rcu(batch->dst)->features)) {
 			kfree_skb_list(first);
-			arx_tx_drop(qp, batch, batch->psn, batch->n);
+			arx_tx_drop(qp, out, batch->psn, batch->n);
 			return;
 		}
 		arx_count_add(dev, ICRC_COMPUTED, batch->n);
 	}
 	arx_keep_tx_queue(qp->tx_sk, arx_tx_queue(qp, batch));
-	arx_tx_send_packets(qp, batch, first);
+	arx_tx_send_packets(qp, out, first);
 }
 
 /**
  * arx_tx_flush - let gathered packets leave
  * @qp: sender
- * @batch: from arx_tx_run(); empty afterwards
+ * @out: of the stage; its batch is empty afterwards
  *
  * The packets leave in here, so their receivers on this host run afterwards.
  * What is lost on the way is lost, as any packet may be. What this host drops
  * for want of room or memory is for the stage to take back: see @dropped of
- * struct arx_tx_batch.
+ * struct arx_tx_out.
  *
  * Context: as arx_tx_run(), and in the same RCU read section.
  */
-void arx_tx_flush(struct arx_qp *qp, struct arx_tx_batch *batch)
+void arx_tx_flush(struct arx_qp *qp, struct arx_tx_out *out)
 {
+	struct arx_tx_batch *batch = &out->batch;
+
 	if (!batch->av)
 		return;
 	if (batch->n)
-		arx_tx_send(qp, batch);
+		arx_tx_send(qp, out);
 	dst_release(batch->dst);
-	*batch = (struct arx_tx_batch) {
-		.cpu = batch->cpu,
-		.next = batch->next,
-		.data = batch->data,
-		.dropped = batch->dropped,
-		.lost = batch->lost,
-	};
+	*batch = (struct arx_tx_batch) {};
 }
 
 /* The stack would copy it for a netdev that cannot gather. */
@@ -723,11 +721,11 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
  * @qp: sender
  * @av: destination
  * @run: at most ARX_TX_RUN_MAX bytes; its payload iterator is used up
- * @batch: of the stage that sends; it owns the packets until arx_tx_flush()
+ * @out: of the stage; its batch owns the packets until arx_tx_flush()
  *
  * Packet i has PSN @run->h.psn + i. @run->h.flags stand for the whole: FIRST
  * is the first packet's, all others are the last one's. Packets that cannot
- * travel with those of @batch have these leave first.
+ * travel with those of the batch have these leave first.
  *
  * Context: bottom halves off, within the RCU read section of the payload.
  * Return: 0; -EAGAIN, nothing was sent and the QP is scheduled when there is
@@ -735,21 +733,22 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
  * it is lost.
  */
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
-	       struct arx_tx_batch *batch)
+	       struct arx_tx_out *out)
 {
+	struct arx_tx_batch *batch = &out->batch;
 	struct arx_tx tx = {
 		.run = run,
 		.hold = run->lasts,
 	};
 	int err;
 
-	if (batch->dropped || !arx_tx_may_send(qp, batch, run))
+	if (out->dropped || !arx_tx_may_send(qp, &out->order, run))
 		return -EAGAIN;
 	if (run->h.op == ARX_OP_READ_RESPONSE || run->h.op == ARX_OP_ATOMIC_ACK)
-		batch->data = true;
+		out->order.data = true;
 	if (!arx_tx_follows(batch, av, run)) {
-		arx_tx_flush(qp, batch);
-		if (batch->dropped)
+		arx_tx_flush(qp, out);
+		if (out->dropped)
 			return -EAGAIN;
 		err = arx_tx_begin(qp, batch, av, run);
 		/* Two errors mean something else here. */
@@ -762,11 +761,11 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	tx.linear = arx_tx_linear(batch->dst);
 	err = arx_tx_append(&tx, batch);
 	if (err == -ENOMEM) {
-		arx_tx_drop(qp, batch, run->h.psn, run->npkts);
+		arx_tx_drop(qp, out, run->h.psn, run->npkts);
 		return -EAGAIN;
 	}
 	/* Nothing that is worth waiting for would fit. */
 	if (batch->len + arx_tx_size(run->mtu, 1) > ARX_TX_BATCH_MAX)
-		arx_tx_flush(qp, batch);
+		arx_tx_flush(qp, out);
 	return err;
 }

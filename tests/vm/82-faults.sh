@@ -64,9 +64,25 @@ nothing_left() {
 	h1 rdma resource show "$dev1" | finds 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
 }
 
+# Memory is there, but no 16 pages of it in a row: what long-running machines
+# have.
+fragmented() {
+	local status=0
+	sleeping_fail Y
+	echo 4 >$faults/fail_page_alloc/min-order
+	echo $many >$faults/fail_page_alloc/times
+	echo 100 >$faults/fail_page_alloc/probability
+	h1 limits longest "$dev1" || status=$?
+	echo 0 >$faults/fail_page_alloc/probability
+	echo 0 >$faults/fail_page_alloc/min-order
+	echo "$((many - $(<$faults/fail_page_alloc/times))) allocations failed"
+	return $status
+}
+
 full && count=20000 || count=2000
 hosts
 sleeping_fail Y
+check fragmented 60 fragmented
 check verbs 100 h1 hostile faults "$dev1"
 for percent in 5 50; do
 	failing 1 2 $percent "hosts-$percent-percent: op=mix size=20000 vary=1 qps=4 both=1 count=$count timeout=12 limit=60"

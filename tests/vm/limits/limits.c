@@ -11,6 +11,9 @@
  * limits most DEVICE pd|ah|mr
  *	creates objects until one is refused; prints the number, the promised
  *	number, and the error; destroys one, creates one
+ * limits longest DEVICE
+ *	creates one CQ, one SRQ and one QP with as many entries as the device
+ *	reports, resizes the CQ and the SRQ, and destroys them
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -176,6 +179,41 @@ static void most(const char *kind)
 	_exit(0);
 }
 
+static void longest(void)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr.max_sge = 1 };
+	struct ibv_qp_init_attr qp_attr = { .qp_type = IBV_QPT_RC };
+	struct ibv_srq_attr fewer = { 0 };
+	struct ibv_device_attr attr;
+	struct ibv_srq *srq;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+
+	check(!ibv_query_device(context, &attr), "ibv_query_device");
+	cq = ibv_create_cq(context, attr.max_cqe, NULL, NULL, 0);
+	check(cq != NULL, "ibv_create_cq");
+	srq_attr.attr.max_wr = attr.max_srq_wr;
+	srq = ibv_create_srq(pd, &srq_attr);
+	check(srq != NULL, "ibv_create_srq");
+	qp_attr.send_cq = cq;
+	qp_attr.recv_cq = cq;
+	qp_attr.cap.max_send_wr = attr.max_qp_wr;
+	qp_attr.cap.max_recv_wr = attr.max_qp_wr;
+	qp_attr.cap.max_send_sge = 1;
+	qp_attr.cap.max_recv_sge = 1;
+	qp = ibv_create_qp(pd, &qp_attr);
+	check(qp != NULL, "ibv_create_qp");
+	fewer.max_wr = attr.max_srq_wr / 2;
+	check(!ibv_modify_srq(srq, &fewer, IBV_SRQ_MAX_WR), "ibv_modify_srq");
+	check(!ibv_resize_cq(cq, attr.max_cqe / 2), "ibv_resize_cq");
+	check(!ibv_resize_cq(cq, attr.max_cqe), "ibv_resize_cq");
+	printf("%d CQEs, %d receives of an SRQ, %d requests of each queue\n",
+	       attr.max_cqe, attr.max_srq_wr, attr.max_qp_wr);
+	check(!ibv_destroy_qp(qp), "ibv_destroy_qp");
+	check(!ibv_destroy_srq(srq), "ibv_destroy_srq");
+	check(!ibv_destroy_cq(cq), "ibv_destroy_cq");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -183,6 +221,8 @@ int main(int argc, char **argv)
 	open_device(argv[2]);
 	if (!strcmp(argv[1], "rings") && argc == 4)
 		rings(atoi(argv[3]));
+	else if (!strcmp(argv[1], "longest"))
+		longest();
 	else if (!strcmp(argv[1], "groups"))
 		groups();
 	else if (!strcmp(argv[1], "exit") && argc == 5)

@@ -47,6 +47,9 @@ MODULE_LICENSE("Dual BSD/GPL");
 
 #define ARX_GID_TABLE_LEN	1024
 
+/* IB_MTU_256 and the headers that iboe_get_mtu() subtracts. */
+#define ARX_MIN_NETDEV_MTU	(256 + 96)
+
 /*
  * The driver has no vendor, so its OUI is a locally administered one. It must
  * not be that of rdma_rxe (0xffffff): SPDK and others work around faults of
@@ -494,6 +497,8 @@ static int arx_link_create(const char *name, struct net_device *netdev)
 
 	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
 	if (ib) {
+		netdev_err(netdev, "arx: there is a device already, %s\n",
+			   dev_name(&ib->dev));
 		ib_device_put(ib);
 		return -EEXIST;
 	}
@@ -512,12 +517,34 @@ static int arx_link_create(const char *name, struct net_device *netdev)
 	return arx_link_confirm(netdev, net);
 }
 
+/*
+ * The core does not pass the extack of "rdma link add" on, so the reason of a
+ * refusal goes to the log. Only CAP_NET_ADMIN of the machine can cause one.
+ */
+static int arx_link_check(const struct net_device *netdev)
+{
+	u32 mtu = READ_ONCE(netdev->mtu);
+
+	if (netdev->type != ARPHRD_ETHER && netdev->type != ARPHRD_LOOPBACK) {
+		netdev_err(netdev, "arx: not an Ethernet interface\n");
+		return -EOPNOTSUPP;
+	}
+	/* A netdev that shrinks later keeps its device, see arx_dev_mtu(). */
+	if (mtu < ARX_MIN_NETDEV_MTU) {
+		netdev_err(netdev, "arx: MTU %u is too small, RoCE takes %d\n",
+			   mtu, ARX_MIN_NETDEV_MTU);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int arx_newlink(const char *name, struct net_device *netdev)
 {
 	int err;
 
-	if (netdev->type != ARPHRD_ETHER && netdev->type != ARPHRD_LOOPBACK)
-		return -EOPNOTSUPP;
+	err = arx_link_check(netdev);
+	if (err)
+		return err;
 
 	mutex_lock(&arx_link_mutex);
 	err = arx_link_create(name, netdev);

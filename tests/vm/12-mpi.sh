@@ -1,21 +1,25 @@
 #!/bin/bash
-# Middlewares of high-performance computing as Debian ships them: UCX, and MPICH and Open MPI over it. The ranks of MPI are in both
-# hosts; each checks all that it gets. The packages are in the layer "tests" (tools/cache).
+# Middlewares of high-performance computing as Debian ships them: UCX, libfabric,
+# and MPICH and Open MPI over UCX. The ranks of MPI are on both nodes; each checks
+# all data that it receives. The packages are in the layer "tests" (tools/cache).
 # kernels: 6.12 newest
 # timeout: 600
 
 source "$(dirname "$0")/lib.sh"
 
-rc=rc_verbs,ud_verbs:aux,self	# RC, whose connections are made by datagrams
+# UCX connects its RC QPs by datagrams.
+rc=rc_verbs,ud_verbs:aux,self
 ud=ud_verbs,self
 port=18700
 
-# ucx TRANSPORTS OPTION...: ucx_perftest between the hosts. -P 0: without it, it asks Open MPI for its ranks.
+# ucx TRANSPORTS OPTION...: ucx_perftest between the nodes. Without -P 0 it asks
+# Open MPI for its ranks.
 ucx() {
 	local transports=$1
 	shift
 	export UCX_TLS=$transports
-	pair $port "ucx_perftest -P 0 -p $port" "ucx_perftest -P 0 -p $port $ip1 -n $iterations $*" | tee "$scratch/out"
+	pair $port "ucx_perftest -P 0 -p $port" \
+		"ucx_perftest -P 0 -p $port $ip1 -n $iterations $*" | tee "$scratch/out"
 	finds '^Final:' "$scratch/out"
 }
 
@@ -25,7 +29,22 @@ ucx_case() {
 	check "ucx-$name $2 ${*:3}" 60 by_packets 20 ucx "$1" -t "$2" "${@:3}"
 }
 
-# In place of ssh: enter [OPTION...] HOST COMMAND...
+# fi_pingpongs PROVIDER ENDPOINT DOMAIN1 DOMAIN2: fi_pingpong of libfabric, with sizes up
+# to 1 MiB where the endpoint has them
+fi_pingpongs() {
+	local options="-I 20 -v -p '$1' -e $2"
+	[[ $2 == msg || $1 == *rxm ]] || options+=" -S 1000"
+	pair 47592 "fi_pingpong $options -d $3" "fi_pingpong $options -d $4 $ip1"
+}
+
+# fi_case PROVIDER ENDPOINT: libfabric has a domain for each kind of endpoint.
+fi_case() {
+	local suffix=''
+	[[ $1 == *rxm || $2 == msg ]] || suffix=-dgram
+	check "fi_pingpong $1 $2" 60 by_packets 20 fi_pingpongs "$1" "$2" "$dev1$suffix" "$dev2$suffix"
+}
+
+# Write the program that takes the place of ssh: enter [OPTION...] HOST COMMAND...
 make_enter() {
 	cat >"$scratch/enter" <<-'END'
 		#!/bin/bash
@@ -36,7 +55,7 @@ make_enter() {
 	printf '%s\n' "127.0.0.1 localhost" "$ip1 h1" "$ip2 h2" >/etc/hosts
 }
 
-# mpi RANKS COMMAND...: half of them in each host
+# mpi RANKS COMMAND...: start COMMAND on h1, and expect that all ranks succeed
 mpi() {
 	local ranks=$1
 	shift
@@ -44,23 +63,28 @@ mpi() {
 	finds "^$ranks ranks, " "$scratch/out"
 }
 
-# It polls, and by default yields its CPU only after a thousand times: with more ranks than CPUs that is most of the time.
+# MPICH's ranks poll, and yield their CPU after each poll only with this variable.
+# There are more ranks than CPUs.
 mpich() {
 	export MPIR_CVAR_POLLS_BEFORE_YIELD=1
-	mpi "$1" mpiexec.mpich -launcher ssh -launcher-exec "$scratch/enter" -localhost h1 -hosts "h1:$(($1 / 2)),h2:$(($1 / 2))" \
-		-n "$1" mpi-mpich
+	mpi "$1" mpiexec.mpich -launcher ssh -launcher-exec "$scratch/enter" -localhost h1 \
+		-hosts "h1:$(($1 / 2)),h2:$(($1 / 2))" -n "$1" mpi-mpich
 }
 
-# A strong fence of UCX needs a key for flushing that only mlx5 has: with another device it complains for each, and goes on.
+# A strong fence of UCX needs a key that UCX makes for mlx5 only. With any other
+# device UCX prints an error for each fence.
 openmpi() {
 	export UCX_FENCE_MODE=weak
-	mpi "$1" mpiexec.openmpi --allow-run-as-root --prtemca plm_ssh_agent "$scratch/enter" --prtemca prte_if_include eth0 \
-		--host "h1:$(($1 / 2)),h2:$(($1 / 2))" --map-by "ppr:$(($1 / 2)):node:OVERSUBSCRIBE" -n "$1" --mca pml ucx --mca osc ucx \
-		--mca opal_common_ucx_tls any --mca opal_common_ucx_devices any -x UCX_TLS -x UCX_FENCE_MODE mpi-openmpi
+	mpi "$1" mpiexec.openmpi --allow-run-as-root \
+		--prtemca plm_ssh_agent "$scratch/enter" --prtemca prte_if_include eth0 \
+		--host "h1:$(($1 / 2)),h2:$(($1 / 2))" \
+		--map-by "ppr:$(($1 / 2)):node:OVERSUBSCRIBE" -n "$1" --mca pml ucx --mca osc ucx \
+		--mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
+		-x UCX_TLS -x UCX_FENCE_MODE mpi-openmpi
 	not finds 'UCX  ERROR' "$scratch/out"
 }
 
-# mpi_case LIBRARY RANKS TRANSPORTS: 1 MiB and more between the hosts
+# mpi_case LIBRARY RANKS TRANSPORTS: more than 1 MiB goes between the nodes
 mpi_case() {
 	export UCX_TLS=$3
 	check "$1-${3%%_*} $2" 200 by_packets 500 "$1" "$2"
@@ -88,6 +112,13 @@ if full; then
 	for test in ucp_put_bw ucp_get ucp_am_bw; do
 		ucx_case $ud $test -s 4000
 	done
+fi
+
+fi_case "verbs" msg
+if ! brief; then
+	fi_case "verbs;ofi_rxm" rdm
+	fi_case "verbs" dgram
+	fi_case "verbs;ofi_rxd" rdm
 fi
 
 mpi_case openmpi 4 $rc

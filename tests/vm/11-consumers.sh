@@ -1,0 +1,97 @@
+#!/bin/bash
+# Consumers of verbs beyond 10-apps.sh: the rest of perftest's options, rsockets,
+# rdma_cm's programs, programs with little locked memory, and the calls that
+# NCCL and other middlewares make when they start (tests/vm/consumers).
+# kernels: 6.12 newest
+# timeout: 600
+
+source "$(dirname "$0")/lib.sh"
+
+# gid h1|h2 PATTERN: the index of the first GID that matches
+gid() {
+	"$1" ibv_devinfo -v -d "$driver${1#h}" |
+		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" | head -n 1
+}
+
+# perf TOOL OPTION...: between the nodes, over IPv4
+perf() {
+	local tool=$1 port=18515
+	shift
+	[[ " $* " != *" -R "* ]] || port=cm
+	pair $port "$tool -F -d $dev1 -x $gid1 $*" "$tool -F -d $dev2 -x $gid2 $* $ip1"
+}
+
+# perftest_calls: a line for each case, the smallest number of packets first
+perftest_calls() {
+	local min call
+	while read -r min call; do
+		check "$call" 90 by_packets "$min" perf $call
+	done
+}
+
+# cm SERVER CLIENT: programs that connect by rdma_cm; the server ends with its
+# client
+cm() {
+	pair cm "$1" "$2"
+}
+
+# rcopy's server serves client after client.
+rcopy_file() {
+	local server
+	head -c "$1" /dev/urandom >"$scratch/from"
+	h1 rcopy &
+	server=$!
+	until_true 20 listening h1 cm
+	h2 rcopy "$scratch/from" "$ip1:$scratch/to"
+	kill $server
+	cmp "$scratch/from" "$scratch/to"
+}
+
+# as_nobody h1|h2 COMMAND...: a user without capabilities who may lock 64 KiB
+as_nobody() {
+	(ulimit -l 64; exec ip netns exec "$1" setpriv --reuid nobody --regid nogroup \
+		--clear-groups --inh-caps=-all --bounding-set=-all "${@:2}")
+}
+
+# nobody_pair PORT|cm SERVER CLIENT
+nobody_pair() {
+	local server
+	as_nobody h1 bash -c "$2" &
+	server=$!
+	until_true 20 listening h1 "$1"
+	as_nobody h2 bash -c "$3"
+	wait $server
+}
+
+hosts
+gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
+[[ $gid1 && $gid2 ]] || fail gids "$gid1, $gid2"
+
+check probe 60 h1 probe "$dev1"
+check nccl 120 by_packets 500 pair 18600 "nccl $dev1" "nccl $dev2 $ip1"
+
+# rstream's client takes POLLHUP (16) for an error, even together with POLLIN: it
+# may find the server gone before it has read the last data. The server's status
+# is that of the whole exchange.
+check rstream-async 60 by_packets 20 \
+	cm "rstream -b $ip1 -S 4096 -C 100 -T a" \
+	'rstream -s '$ip1' -S 4096 -C 100 -T a || (($? == 16))'
+check riostream 60 by_packets 20 \
+	cm "riostream -b $ip1 -S 16384 -C 50 -T v" "riostream -s $ip1 -S 16384 -C 50 -T v"
+check rcopy 60 by_packets 20 rcopy_file 5000000
+check rdma_server 60 by_packets 4 cm rdma_server "rdma_client -s $ip1"
+
+check nobody-ud 60 by_packets 20 nobody_pair 18515 \
+	"ibv_ud_pingpong -d $dev1 -g $gid1 -n 40 -e" \
+	"ibv_ud_pingpong -d $dev2 -g $gid2 -n 40 -e $ip1"
+check nobody-rping 60 by_packets 20 nobody_pair cm \
+	"rping -s -a $ip1 -C 10 -V" "rping -c -a $ip1 -C 10 -V"
+
+skip "ib_send_bw -c UD -g" "its default group ff01:: is of interface-local scope: IPv6 drops packets of others to it"
+
+perftest_calls <<-END
+	5 ib_write_bw -n 64 -l 16
+	5 ib_send_bw -n 104 -l 8 --recv_post_list 8
+	5 ib_write_bw -n 2048 -s 200 -t 2048 -l 1024
+	5 ib_write_bw -n 50 -R -T 46
+END

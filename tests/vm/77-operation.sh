@@ -1,0 +1,305 @@
+#!/bin/bash
+# What an administrator meets: refused links and their reasons, devices taken over from rdma_rxe, links that systemd makes, and each
+# complaint of arx-doctor.
+# kernels: newest 6.12
+# left: 6.12
+# timeout: 240
+
+source "$(dirname "$0")/lib.sh"
+
+tools=/arx/userspace/tools
+arx_link=$tools/arx-link
+install -m 755 $arx_link /usr/sbin/arx-link
+
+# refuses WORDS COMMAND...: it must fail and say so
+refuses() {
+	local words=$1 said
+	shift
+	said=$("$@" 2>&1) && { echo "did not fail: $*"; return 1; }
+	[[ $said == *"$words"* ]] || { echo "said: $said"; return 1; }
+}
+
+# logged WORDS COMMAND...: it must fail, and the kernel's log tell why
+logged() {
+	dmesg -C
+	not "${@:2}"
+	dmesg | finds -F "$1" || { dmesg; return 1; }
+}
+
+# somebody has the UDP port
+occupy() {
+	python3 -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("", 4791)); time.sleep(600)' &
+	occupant=$!
+	until_true 10 finds :12B7 /proc/net/udp
+}
+
+release() {
+	kill $occupant
+	wait $occupant || true
+}
+
+veth() {
+	ip link add eth0 mtu "${1:-1500}" type veth peer name peer0 mtu "${1:-1500}"
+	ip link set peer0 up
+	ip link set eth0 up
+	ip address add $ip1/24 dev eth0
+}
+
+wrong_type() {
+	modprobe tun
+	ip tuntap add mode tun tun0
+	logged 'arx: not an Ethernet interface' rdma link add arx0 type arx netdev tun0
+	refuses 'is not an Ethernet interface' arx-link add tun0
+	ip link del tun0
+}
+
+small_mtu() {
+	ip link add dummy0 mtu 351 type dummy
+	logged 'arx: MTU 351 is too small, RoCE takes 352' rdma link add arx0 type arx netdev dummy0
+	refuses 'MTU of 351' arx-link add dummy0
+	ip link set dummy0 mtu 352
+	arx-link add dummy0
+	arx-link del dummy0
+	ip link del dummy0
+}
+
+port_taken() {
+	ip link add dummy0 type dummy
+	occupy
+	logged 'arx: UDP port 4791 is in use' rdma link add arx0 type arx netdev dummy0
+	refuses 'UDP port 4791 is in use' arx-link add dummy0
+	release
+	arx-link add dummy0
+	arx-link del dummy0
+	ip link del dummy0
+}
+
+twice() {
+	ip link add dummy0 type dummy
+	arx-link add dummy0 first
+	logged 'arx: there is a device already, first' rdma link add second type arx netdev dummy0
+	refuses 'dummy0 has an arx device already: first' arx-link add dummy0 second
+	ip link add dummy1 type dummy
+	refuses 'there is an RDMA device first already' arx-link add dummy1 first
+	refuses 'there is no network interface gone0' arx-link add gone0
+	ip link set dummy0 name other0
+	arx-link del dummy0
+	[[ ! $(arx-link show) ]]
+	arx-link del dummy0
+	ip link del other0
+	ip link del dummy1
+}
+
+rxe_busy() { [[ $(rdma resource show qp link soft0/1) == *pong* ]]; }
+from_rxe() {
+	veth
+	refuses 'rdma_rxe has no device' arx-link from-rxe
+	modprobe rdma_rxe
+	rdma link add soft0 type rxe netdev eth0
+	refuses 'UDP port 4791 is in use' arx-link add eth0
+	ibv_rc_pingpong -d soft0 -g 1 &
+	pong=$!
+	until_true 20 rxe_busy
+	refuses 'soft0 is in use by ibv_rc_pingpong' arx-link from-rxe
+	kill $pong
+	wait $pong || true
+	arx-link from-rxe
+	[[ $(arx-link show) == 'soft0 eth0 arx' ]]
+	ibv_devinfo -d soft0 | finds PORT_ACTIVE
+	arx-link del eth0
+	ip link del eth0
+	modprobe -r rdma_rxe || true
+}
+
+# systemd in a PID namespace: what it needs for devices, and the unit. It takes no commands from other PID namespaces.
+in_systemd() { nsenter -t "$init" -p -m systemctl -q "$@"; }
+start_systemd() {
+	mkdir -p /run/systemd/system
+	cp $tools/arx-link@.service /run/systemd/system/
+	cat >/run/systemd/system/small.target <<-END
+		[Unit]
+		DefaultDependencies=no
+		Wants=systemd-udevd.service small.service
+	END
+	# Network interfaces alone: the rest would load modules of all that this machine has.
+	cat >/run/systemd/system/small.service <<-END
+		[Unit]
+		DefaultDependencies=no
+		After=systemd-udevd.service
+		[Service]
+		Type=oneshot
+		RemainAfterExit=yes
+		ExecStart=udevadm trigger --subsystem-match=net --action=add
+	END
+	# Nor the rest of a boot.
+	mkdir -p /run/systemd/system/arx-link@.service.d
+	printf '[Unit]\nDefaultDependencies=no\n' >/run/systemd/system/arx-link@.service.d/small.conf
+	rm -f /run/systemd/private
+	unshare --pid --fork --kill-child --mount --mount-proc --propagation private -- \
+		/usr/lib/systemd/systemd --unit=small.target --log-target=kmsg --show-status=no &
+	manager=$!
+	until_true 30 test -S /run/systemd/private
+	init=$(pgrep -P $manager)
+	until_true 30 in_systemd is-active small.service
+}
+
+stop_systemd() {
+	kill -KILL $manager
+	wait $manager || true
+}
+
+has() { [[ $(arx-link show) == "$1" ]]; }
+
+units() {
+	ip link add eth5 type dummy
+	start_systemd
+	mkdir -p /etc/systemd/system/arx-link@eth5.service.d
+	printf '[Service]\nEnvironment=NAME=arx5\n' >/etc/systemd/system/arx-link@eth5.service.d/name.conf
+	in_systemd enable --now arx-link@eth5
+	has 'arx5 eth5 arx'
+	echo "the interface is unplugged, and plugged in again"
+	ip link del eth5
+	until_true 20 has ''
+	until_true 20 not in_systemd is-active arx-link@eth5
+	ip link add eth5 type dummy
+	until_true 20 has 'arx5 eth5 arx'
+	echo "the machine boots again"
+	stop_systemd
+	rdma link delete arx5
+	rm -rf /run/arx
+	start_systemd
+	until_true 20 has 'arx5 eth5 arx'
+	echo "the interface gets another name"
+	ip link set eth5 name eth6
+	until_true 20 has ''
+	ip link set eth6 name eth5
+	until_true 20 has 'arx5 eth5 arx'
+	in_systemd disable --now arx-link@eth5
+	has ''
+	stop_systemd
+	ip link del eth5
+	rm -rf /etc/systemd/system/arx-link@eth5.service.d /run/systemd/system/{small.*,arx-link@*}
+}
+
+# doctor COMPLAINT... [-- COMMAND...]: arx-doctor, run by COMMAND, finds these failures, warnings and notes, each with a remedy, and
+# no other failure
+doctor() {
+	local wanted=()
+	while (( $# )) && [[ $1 != -- ]]; do wanted+=("$1"); shift; done
+	shift || true
+	"$@" $tools/arx-doctor --json "${peer[@]}" >$scratch/doctor || true
+	python3 -c 'if True:
+		import json, sys
+		found = [e for e in json.load(open(sys.argv[1])) if e["level"] != "ok"]
+		wanted = set(sys.argv[2:])
+		names = {e["check"] for e in found}
+		failures = {e["check"] for e in found if e["level"] == "failure"}
+		if wanted - names or failures - wanted or not all(e["remedy"] for e in found):
+			sys.exit(f"wanted {wanted}: {found}")
+	' "$scratch/doctor" "${wanted[@]}"
+}
+peer=()
+
+verbs_dir=$(echo /usr/lib/*/libibverbs)
+verbs_lib=$(echo /usr/lib/*/libibverbs.so.1)
+provider=$(echo "$verbs_dir"/libarx-rdmav*.so)
+updates=/lib/modules/$(uname -r)/updates
+
+# What a case that failed has left elsewhere.
+put_back() {
+	{
+		umount "$updates" /sys/module/module/parameters/sig_enforce
+		mv "/tmp/${provider##*/}" "$provider"
+		mv "$verbs_dir/libarx-rdmav99.so" "$provider"
+		mv /tmp/arx.driver /etc/libibverbs.d/
+		mv /tmp/verbs "$verbs_lib"
+		nft flush ruleset
+	} 2>/dev/null
+}
+
+doctor_nothing_there() {
+	mount -t tmpfs tmpfs "$updates"
+	mv "$provider" /tmp
+	doctor module provider link memlock -- bash -c 'ulimit -l 64; exec setpriv --bounding-set -ipc_lock --inh-caps -ipc_lock "$@"' bash
+	umount "$updates"
+	mv "/tmp/${provider##*/}" "$provider"
+}
+
+doctor_signature() {
+	echo Y >/tmp/enforce
+	mount --bind /tmp/enforce /sys/module/module/parameters/sig_enforce
+	mv "$provider" "$verbs_dir/libarx-rdmav99.so"
+	nft -f - <<-END
+		table inet filter {
+			chain input { type filter hook input priority 0; policy drop; }
+		}
+	END
+	doctor signature provider-abi firewall link
+	nft add rule inet filter input udp dport 4791 accept
+	said=$($tools/arx-doctor) || true
+	[[ $said == *'rule for UDP port 4791'* ]]
+	nft flush ruleset
+	mv "$verbs_dir/libarx-rdmav99.so" "$provider"
+	umount /sys/module/module/parameters/sig_enforce
+}
+
+doctor_port() {
+	mv /etc/libibverbs.d/arx.driver /tmp
+	occupy
+	doctor module provider-config port
+	release
+	mv /tmp/arx.driver /etc/libibverbs.d/
+}
+
+doctor_no_library() {
+	mv "$verbs_lib" /tmp/verbs
+	doctor libibverbs module link
+	mv /tmp/verbs "$verbs_lib"
+}
+
+doctor_link() {
+	modprobe -a arx ib_uverbs
+	ip link add eth0 type veth peer name peer0
+	arx-link add eth0
+	doctor down
+	ip link set eth0 mtu 300 up
+	tc qdisc replace dev eth0 root fq_codel
+	ethtool -K eth0 generic-segmentation-offload off
+	mv "$provider" /tmp
+	peer=(--peer 198.51.100.7)
+	doctor provider library carrier address mtu-small offloads qdisc route
+	mv "/tmp/${provider##*/}" "$provider"
+	arx-link del eth0
+	ip link del eth0
+}
+
+doctor_peer() {
+	hosts --mtu 9000
+	peer=(--peer $ip2 --peer 192.0.2.9)
+	ip -n h2 link set eth0 mtu 1500
+	doctor peer-mtu peer -- ip netns exec h1
+	ip -n h2 link set eth0 mtu 9000
+	peer=(--peer $ip2 --peer $ip62)
+	doctor -- ip netns exec h1
+	said=$(h1 $tools/arx-doctor --peer $ip2)
+	[[ $said == *"$ip2: packets for path MTU 4096"* ]]
+	ip -n h1 link set eth0 netns h2 name eth7
+	peer=()
+	doctor namespace -- ip netns exec h1
+	arx-hosts down
+}
+
+check wrong-type 30 wrong_type
+check small-mtu 30 small_mtu
+check port-taken 30 port_taken
+check twice 30 twice
+check from-rxe 60 from_rxe
+if full; then check units 120 units; else skip units "systemd takes its time: left to make test-full"; fi
+rmmod arx 2>/dev/null
+cases=(nothing_there signature port no_library)
+if full; then cases+=(link peer); else skip doctor-link,doctor-peer "left to make test-full"; fi
+for case in "${cases[@]}"; do
+	check doctor-$case 60 doctor_$case
+	put_back
+done

@@ -59,9 +59,15 @@ void arx_av_put(struct arx_av *av)
 		kfree_rcu(av, rcu);
 }
 
-/* net.c: the device has one address. */
+/* net.c, gids.c: one layer-3 domain, and the device has one address. */
 
-bool arx_net_dev_has(struct arx_dev *dev, const struct in6_addr *addr)
+struct arx_l3_key arx_av_l3(const struct arx_dev *dev, const struct arx_av *av)
+{
+	return (struct arx_l3_key){};
+}
+
+bool arx_gids_has(const struct arx_dev *dev, const struct arx_l3_key *l3,
+		  const struct in6_addr *addr)
 {
 	return !memcmp(addr, &current_pair->attr.ah_attr.grh.dgid,
 		       sizeof(*addr));

@@ -16,7 +16,7 @@
 #include "ids.h"
 #include "stats.h"
 
-struct arx_netns;
+struct arx_l3;
 struct arx_qp;
 struct arx_user;
 struct arx_worker;
@@ -54,7 +54,7 @@ enum arx_kind {
  * @ib: the core's part
  * @netdev: the Ethernet device; held from newlink to the end of the device
  * @netdev_tracker: of that reference
- * @ns: sockets of @netdev's network namespace (net.c owns it)
+ * @l3: sockets of @netdev's network namespace (net.c owns it)
  * @link: in the list of all devices (net.c, under its mutex, read under RCU)
  * @mrs: memory regions and windows by rkey >> 8
  * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
@@ -71,14 +71,14 @@ enum arx_kind {
  * @stats: per-CPU counters
  * @gids: the work that makes the core scan the netdev's addresses: whether to
  *	drop all GIDs and scan again, how often to look for the default GID, and
- *	the task that scans for that one; see gids.c
+ *	the task that scans for that one; the GIDs; see gids.c
  * @mcast: multicast groups, see mcast.c
  */
 struct arx_dev {
 	struct ib_device ib;
 	struct net_device *netdev;
 	netdevice_tracker netdev_tracker;
-	struct arx_netns *ns;
+	struct arx_l3 *l3;
 	struct list_head link;
 	struct arx_ids mrs;
 	struct arx_ids ahs;
@@ -96,6 +96,7 @@ struct arx_dev {
 		u32 looks;
 		bool rescan;
 		bool stale;
+		struct list_head list;
 	} gids;
 	struct {
 		struct mutex lock;	/* writers */
@@ -148,6 +149,7 @@ static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
  * @pd: a user may use only the AVs of its own PD
  * @sgid_attr: held as long as @ref is not 0
  * @ifindex: netdev that has the source address
+ * @cookie: of its network namespace, if @foreign
  * @saddr: source address, v4-mapped if @ipv4
  * @daddr: destination address, v4-mapped if @ipv4
  * @ipv4: RoCEv2 over IPv4
@@ -156,6 +158,8 @@ static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
  * @sl: service level
  * @flow_label: IPv6 flow label, 20 bits
  * @sport: UDP source port, 0xC000 and up; of UD without a flow label, see tx.c
+ * @foreign: the source address is in another network namespace than the
+ *	device's netdev: on a macvlan, perhaps
  * @dst: cached routes, or empty; used with bottom halves off
  *
  * All fields for packets, from @saddr on, are in one cache line.
@@ -167,6 +171,7 @@ struct arx_av {
 	struct ib_pd *pd;
 	const struct ib_gid_attr *sgid_attr;
 	int ifindex;
+	u64 cookie;
 	struct in6_addr saddr ____cacheline_aligned;
 	struct in6_addr daddr;
 	bool ipv4;
@@ -175,6 +180,7 @@ struct arx_av {
 	u8 sl;
 	u32 flow_label;
 	u16 sport;
+	bool foreign;
 	struct dst_cache dst;
 };
 

@@ -11,19 +11,26 @@
 #include "wire.h"
 
 /*
- * Index of the netdev that has the source address; it may be a VLAN on the
- * device's netdev.
+ * Netdev that has the source address, and its network namespace; it may be a
+ * VLAN on the device's netdev, or a container's macvlan.
  */
-static int arx_av_ifindex(const struct ib_gid_attr *attr)
+static int arx_av_place(struct arx_av *av, const struct arx_dev *dev,
+			const struct ib_gid_attr *attr)
 {
 	struct net_device *netdev;
-	int ifindex;
+	int err = 0;
 
 	rcu_read_lock();
 	netdev = rdma_read_gid_attr_ndev_rcu(attr);
-	ifindex = IS_ERR(netdev) ? PTR_ERR(netdev) : netdev->ifindex;
+	if (IS_ERR(netdev)) {
+		err = PTR_ERR(netdev);
+	} else {
+		av->ifindex = netdev->ifindex;
+		av->cookie = dev_net(netdev)->net_cookie;
+		av->foreign = !net_eq(dev_net(netdev), dev_net(dev->netdev));
+	}
 	rcu_read_unlock();
-	return ifindex;
+	return err;
 }
 
 static int arx_av_check(const struct rdma_ah_attr *attr)
@@ -83,20 +90,18 @@ struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
 			     u32 qpn, u32 dest_qpn, gfp_t gfp)
 {
 	struct arx_av *av;
-	int ifindex;
 	int err;
 
 	err = arx_av_check(attr);
 	if (err)
 		return ERR_PTR(err);
-	ifindex = arx_av_ifindex(attr->grh.sgid_attr);
-	if (ifindex < 0)
-		return ERR_PTR(ifindex);
 
 	av = kzalloc(sizeof(*av), gfp);
 	if (!av)
 		return ERR_PTR(-ENOMEM);
-	err = gfpflags_allow_blocking(gfp) ? dst_cache_init(&av->dst, gfp) : 0;
+	err = arx_av_place(av, to_arx_dev(pd->device), attr->grh.sgid_attr);
+	if (!err && gfpflags_allow_blocking(gfp))
+		err = dst_cache_init(&av->dst, gfp);
 	if (err) {
 		kfree(av);
 		return ERR_PTR(err);
@@ -104,7 +109,6 @@ struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
 
 	refcount_set(&av->ref, 1);
 	av->pd = pd;
-	av->ifindex = ifindex;
 	arx_av_fill(av, attr, qpn, dest_qpn);
 	rdma_hold_gid_attr(attr->grh.sgid_attr);
 	av->sgid_attr = attr->grh.sgid_attr;

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
+ * A list of the GIDs of each device says which layer-3 domain each GID is in. A
+ * GID keeps the sockets of its domain open. The netdev of a GID may be in another
+ * network namespace than the device's: a macvlan or ipvlan of a container. If it
+ * moves to another namespace or VRF, arx_gids_follow() moves the GID.
+ *
  * GIDs follow the addresses of a netdev. The core does that, with three
  * exceptions.
  *
@@ -21,11 +26,13 @@
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
+#include <net/l3mdev.h>
 #include <rdma/arx-abi.h>
 #include <rdma/ib_cache.h>
 
 #include "arx.h"
 #include "gids.h"
+#include "net.h"
 
 /*
  * A VLAN holds its real device until it is freed, and @ib holds the VLAN. Once
@@ -44,29 +51,192 @@ static struct net_device *arx_vlan_get_netdev(struct ib_device *ib, u32 port)
 	return netdev;
 }
 
-static int arx_vlan_add_gid(const struct ib_gid_attr *attr, void **context)
+static const struct ib_device_ops arx_vlan_ops = {
+	.get_netdev = arx_vlan_get_netdev,
+};
+
+/**
+ * struct arx_gid - a GID, from add_gid to del_gid
+ * @link: in arx_dev.gids.list
+ * @all: in arx_all_gids
+ * @rcu: frees it
+ * @netdev: has the address; the core holds it
+ * @l3: the domain it is in, of which this is a user; NULL: @netdev is leaving,
+ *	or the domain's sockets could not be made
+ * @addr: the address, v4-mapped
+ *
+ * Written under arx_gids_mutex, read under RCU.
+ */
+struct arx_gid {
+	struct list_head link;
+	struct list_head all;
+	struct rcu_head rcu;
+	struct net_device *netdev;
+	struct arx_l3 __rcu *l3;
+	struct in6_addr addr;
+};
+
+static LIST_HEAD(arx_all_gids);
+static DEFINE_MUTEX(arx_gids_mutex);
+
+/* A VLAN's device has the addresses of the VLAN and of those above it only. */
+static bool arx_gid_fits(const struct arx_dev *dev, struct net_device *netdev)
 {
-	struct net_device *netdev = to_arx_dev(attr->device)->netdev;
-	struct net_device *owner;
 	bool fits;
 
+	if (!is_vlan_dev(dev->netdev) || dev->netdev == netdev)
+		return true;
 	rcu_read_lock();
-	owner = rcu_dereference(attr->ndev);
-	fits = owner == netdev || netdev_has_upper_dev_all_rcu(netdev, owner);
+	fits = netdev_has_upper_dev_all_rcu(dev->netdev, netdev);
 	rcu_read_unlock();
-	return fits ? 0 : -EADDRNOTAVAIL;
+	return fits;
 }
 
-static int arx_vlan_del_gid(const struct ib_gid_attr *attr, void **context)
+/* To the domain that its netdev is in now, or to none. */
+static int arx_gid_move(struct arx_gid *gid, bool leaves)
 {
+	struct arx_l3 *old = rcu_dereference_protected(gid->l3,
+					lockdep_is_held(&arx_gids_mutex));
+	struct net_device *netdev = gid->netdev;
+	struct arx_l3 *l3 = NULL;
+
+	if (!leaves && READ_ONCE(netdev->reg_state) == NETREG_REGISTERED)
+		l3 = arx_l3_get(dev_net(netdev), l3mdev_master_ifindex(netdev));
+	rcu_assign_pointer(gid->l3, IS_ERR(l3) ? NULL : l3);
+	if (old)
+		arx_l3_put(old);
+	if (!IS_ERR(l3))
+		return 0;
+	arx_net_explain(netdev, PTR_ERR(l3));
+	return PTR_ERR(l3);
+}
+
+/**
+ * arx_add_gid - verb: the core offers the device an address
+ * @attr: the address and its netdev
+ * @context: receives our part of it
+ *
+ * A netdev that leaves its namespace before this has taken the mutex is seen
+ * here as what it is by then; arx_gids_follow() sees to one that leaves later.
+ *
+ * Context: may sleep; RTNL may be held.
+ * Return: 0, -EADDRNOTAVAIL if the device does not take it, -ENOMEM, or the
+ * error of making the sockets.
+ */
+int arx_add_gid(const struct ib_gid_attr *attr, void **context)
+{
+	struct arx_dev *dev = to_arx_dev(attr->device);
+	struct arx_gid *gid;
+	int err;
+
+	gid = kzalloc(sizeof(*gid), GFP_KERNEL);
+	if (!gid)
+		return -ENOMEM;
+	gid->netdev = rcu_dereference_protected(attr->ndev, true);
+	memcpy(&gid->addr, &attr->gid, sizeof(gid->addr));
+	if (!arx_gid_fits(dev, gid->netdev)) {
+		kfree(gid);
+		return -EADDRNOTAVAIL;
+	}
+
+	mutex_lock(&arx_gids_mutex);
+	err = arx_gid_move(gid, false);
+	if (!err) {
+		list_add(&gid->all, &arx_all_gids);
+		list_add_rcu(&gid->link, &dev->gids.list);
+		*context = gid;
+	}
+	mutex_unlock(&arx_gids_mutex);
+	if (err)
+		kfree(gid);
+	return err;
+}
+
+/**
+ * arx_del_gid - verb: an address is the device's no more
+ * @attr: the address
+ * @context: what arx_add_gid() left there
+ *
+ * Context: may sleep; RTNL may be held.
+ * Return: 0.
+ */
+int arx_del_gid(const struct ib_gid_attr *attr, void **context)
+{
+	struct arx_gid *gid = *context;
+
+	mutex_lock(&arx_gids_mutex);
+	list_del_rcu(&gid->link);
+	list_del(&gid->all);
+	arx_gid_move(gid, true);
+	mutex_unlock(&arx_gids_mutex);
+	kfree_rcu(gid, rcu);
 	return 0;
 }
 
-static const struct ib_device_ops arx_vlan_ops = {
-	.get_netdev = arx_vlan_get_netdev,
-	.add_gid = arx_vlan_add_gid,
-	.del_gid = arx_vlan_del_gid,
-};
+/**
+ * arx_gids_follow - a netdev has come, leaves, or has another master
+ * @netdev: any netdev
+ * @leaves: its network namespace, for another or for good
+ *
+ * The namespace of a netdev that leaves may end as soon as this has returned.
+ * The move to another one is under RTNL up to its NETDEV_REGISTER, so a GID that
+ * was added in between with the old namespace is found by that.
+ *
+ * Context: RTNL is held.
+ */
+void arx_gids_follow(const struct net_device *netdev, bool leaves)
+{
+	struct arx_gid *gid;
+
+	mutex_lock(&arx_gids_mutex);
+	list_for_each_entry(gid, &arx_all_gids, all)
+		if (gid->netdev == netdev)
+			arx_gid_move(gid, leaves);
+	mutex_unlock(&arx_gids_mutex);
+}
+
+/**
+ * arx_gids_has - does an address belong to a device?
+ * @dev: device
+ * @l3: in this layer-3 domain
+ * @addr: address, IPv4 mapped
+ *
+ * Context: RCU read side.
+ * Return: true if so.
+ */
+bool arx_gids_has(const struct arx_dev *dev, const struct arx_l3_key *l3,
+		  const struct in6_addr *addr)
+{
+	struct arx_gid *gid;
+	struct arx_l3 *in;
+
+	list_for_each_entry_rcu(gid, &dev->gids.list, link) {
+		if (!ipv6_addr_equal(&gid->addr, addr))
+			continue;
+		in = rcu_dereference(gid->l3);
+		if (in && arx_l3_same(&in->key, l3))
+			return true;
+	}
+	return false;
+}
+
+/**
+ * arx_gids_any_in - has a device an address in a layer-3 domain?
+ * @dev: device
+ * @l3: domain
+ *
+ * Context: RCU read side.
+ * Return: true if so.
+ */
+bool arx_gids_any_in(const struct arx_dev *dev, const struct arx_l3 *l3)
+{
+	struct arx_gid *gid;
+
+	list_for_each_entry_rcu(gid, &dev->gids.list, link)
+		if (rcu_access_pointer(gid->l3) == l3)
+			return true;
+	return false;
+}
 
 /*
  * arx cannot wait for works of the core, neither for those that follow a bond's
@@ -200,6 +370,7 @@ static struct notifier_block arx_gids_ipv6 = {
 void arx_gids_init_dev(struct arx_dev *dev)
 {
 	INIT_DELAYED_WORK(&dev->gids.work, arx_gids_work);
+	INIT_LIST_HEAD(&dev->gids.list);
 	if (is_vlan_dev(dev->netdev))
 		ib_set_device_ops(&dev->ib, &arx_vlan_ops);
 }

@@ -13,6 +13,7 @@
 
 #include "gro.h"
 #include "gso.h"
+#include "net.h"
 #include "qp.h"
 
 /*
@@ -40,11 +41,10 @@ static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
 	struct arx_qp *qp;
 
 	qp = arx_qp_find(h->qpn);
-	if (!qp || qp->service != h->service ||
-	    !net_eq(dev_net(arx_qp_dev(qp)->netdev), net))
+	if (!qp || qp->service != h->service)
 		return false;
 	av = rcu_dereference(qp->av);
-	if (!av)
+	if (!av || arx_av_cookie(arx_qp_dev(qp), av) != net->net_cookie)
 		return false;
 
 	if (ip->version == 4) {

@@ -322,6 +322,8 @@ static const struct ib_device_ops arx_dev_ops = {
 	.process_mad = arx_process_mad,
 	.get_port_immutable = arx_get_port_immutable,
 	.get_link_layer = arx_get_link_layer,
+	.add_gid = arx_add_gid,
+	.del_gid = arx_del_gid,
 	.get_dev_fw_str = arx_get_dev_fw_str,
 	.dealloc_driver = arx_dealloc_driver,
 	.alloc_hw_port_stats = arx_alloc_hw_port_stats,
@@ -507,7 +509,7 @@ static int arx_link_create(const char *name, struct net_device *netdev)
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 
-	net = dev->ns->net;
+	net = dev->l3->net;
 	err = ib_register_device(&dev->ib, name, NULL);
 	if (err) {
 		ib_dealloc_device(&dev->ib);
@@ -573,7 +575,7 @@ static void arx_netdev_arrives(struct arx_dev *dev)
 {
 	int err;
 
-	if (dev->ns)
+	if (dev->l3)
 		return;
 	err = arx_net_attach(dev);
 	if (err)
@@ -592,6 +594,10 @@ static int arx_netdev_event(struct notifier_block *nb, unsigned long event,
 	/* Any netdev may be a VLAN that has joined a group for a device. */
 	if (event == NETDEV_UNREGISTER)
 		arx_mcast_leave(netdev);
+	/* Or a macvlan whose addresses a device has. */
+	if (event == NETDEV_UNREGISTER || event == NETDEV_REGISTER ||
+	    event == NETDEV_CHANGEUPPER)
+		arx_gids_follow(netdev, event == NETDEV_UNREGISTER);
 	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
 	if (!ib)
 		return NOTIFY_DONE;

@@ -12,6 +12,7 @@
 
 #include "completer.h"
 #include "fold.h"
+#include "gids.h"
 #include "gso.h"
 #include "mcast.h"
 #include "net.h"
@@ -22,7 +23,7 @@
 
 /**
  * struct arx_rx - packets from the stack, on their way to QPs
- * @ns: the socket's namespace
+ * @l3: the socket's layer-3 domain
  * @netdev: the receiving netdev
  * @dev: from arx_rx_dev(), or NULL
  * @joined: they came joined: GRO has checked the ICRCs, or there are none
@@ -39,7 +40,7 @@
  * @wake: the completer of @qp asks for its requester to run
  */
 struct arx_rx {
-	struct arx_netns *ns;
+	struct arx_l3 *l3;
 	struct net_device *netdev;
 	struct arx_dev *dev;
 	bool joined;
@@ -56,6 +57,18 @@ struct arx_rx {
 	bool wake;
 };
 
+/* Where a packet arrived. The stack hands a VRF's over as from its netdev. */
+static struct net_device *arx_rx_netdev(const struct sk_buff *skb)
+{
+	struct net_device *netdev = skb->dev;
+	int ifindex;
+
+	if (!netif_is_l3_master(netdev))
+		return netdev;
+	ifindex = ip_hdr(skb)->version == 4 ? inet_sdif(skb) : inet6_sdif(skb);
+	return dev_get_by_index_rcu(dev_net(netdev), ifindex) ?: netdev;
+}
+
 /*
  * The device that counts packets of no QP, or NULL. The search may walk all
  * devices, so it is not done for packets that reach a QP.
@@ -63,7 +76,7 @@ struct arx_rx {
 static struct arx_dev *arx_rx_dev(struct arx_rx *rx)
 {
 	if (!rx->dev)
-		rx->dev = arx_net_dev_on(rx->ns, rx->netdev);
+		rx->dev = arx_net_dev_on(rx->l3, rx->netdev);
 	return rx->dev;
 }
 
@@ -186,20 +199,29 @@ static bool arx_rx_is_multicast(const struct in6_addr *addr)
 	return ipv6_addr_is_multicast(addr);
 }
 
+/* A connected QP is in the layer-3 domain of its address. */
+static bool arx_rx_l3_fits(const struct arx_rx *rx, const struct arx_qp *qp)
+{
+	const struct arx_av *av = rcu_dereference(qp->av);
+	struct arx_l3_key l3;
+
+	if (!av)
+		return true;
+	l3 = arx_av_l3(arx_qp_dev(qp), av);
+	return arx_l3_same(&l3, &rx->l3->key);
+}
+
 static struct arx_qp *arx_rx_find_qp(struct arx_rx *rx, u32 qpn)
 {
-	struct net *net = rx->ns->net;
 	struct arx_dev *dev;
 	struct arx_qp *qp;
 
 	if (qpn == 1) {
-		dev = arx_net_find_dev(net, &rx->daddr, NULL);
+		dev = arx_net_find_dev(rx->l3, &rx->daddr);
 		return dev ? rcu_dereference(dev->gsi) : NULL;
 	}
 	qp = arx_qp_find(qpn);
-	if (qp && !net_eq(dev_net(arx_qp_dev(qp)->netdev), net))
-		return NULL;
-	return qp;
+	return qp && arx_rx_l3_fits(rx, qp) ? qp : NULL;
 }
 
 /* True if a packet with these addresses is for this QP. */
@@ -210,7 +232,8 @@ static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 	if (qp->id.nr == 1)
 		return true;	/* the look-up was by the address */
 	if (qp->service == ARX_SERVICE_UD)
-		return arx_net_dev_has(arx_qp_dev(qp), &rx->daddr);
+		return arx_gids_has(arx_qp_dev(qp), &rx->l3->key,
+				    &rx->daddr);
 	av = rcu_dereference(qp->av);
 	return av && ipv6_addr_equal(&av->daddr, &rx->saddr) &&
 	       ipv6_addr_equal(&av->saddr, &rx->daddr);
@@ -240,7 +263,7 @@ static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 static void arx_rx_read_grh(struct arx_run *run, const struct sk_buff *skb,
 			    u8 *grh)
 {
-	const struct net_device *netdev = skb->dev;
+	const struct net_device *netdev = arx_rx_netdev(skb);
 
 	if (ip_hdr(skb)->version == 4) {
 		run->network = RDMA_NETWORK_IPV4;
@@ -523,12 +546,12 @@ static struct sk_buff *arx_rx_split(struct arx_rx *rx, struct sk_buff *skb)
 int arx_rx_encap(struct sock *sk, struct sk_buff *skb)
 {
 	struct arx_rx rx = {
-		.ns = rcu_dereference_sk_user_data(sk),
-		.netdev = skb->dev,
+		.l3 = rcu_dereference_sk_user_data(sk),
+		.netdev = arx_rx_netdev(skb),
 	};
 	struct sk_buff *rest;
 
-	if (!rx.ns)	/* the socket is being closed */
+	if (!rx.l3)	/* the socket is being closed */
 		goto drop;
 	if (!pskb_may_pull(skb, sizeof(struct udphdr)) ||
 	    arx_rx_read_envelope(&rx, skb))

@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The router of both sending stages: to the wire, or to a QP of this machine
- * and network namespace. Requests go to the responder of that QP, responses to
- * its completer. The sending stage hands them over itself, so the order of
+ * and layer-3 domain. Requests go to the responder of that QP, responses to its
+ * completer. The sending stage hands them over itself, so the order of
  * calls is requester, responder, completer, whichever QPs these belong to.
  */
 
 #include <net/ipv6.h>
 
+#include "gids.h"
 #include "net.h"
 #include "schedule.h"
 #include "send.h"
 #include "state.h"
 #include "tx.h"
+
+/* True if both source addresses are in one layer-3 domain. */
+static bool arx_send_is_near(const struct arx_qp *qp, const struct arx_av *av,
+			     const struct arx_qp *peer,
+			     const struct arx_av *back)
+{
+	struct arx_l3_key here = arx_av_l3(arx_qp_dev(qp), av);
+	struct arx_l3_key there = arx_av_l3(arx_qp_dev(peer), back);
+
+	return arx_l3_same(&here, &there);
+}
 
 static bool arx_send_is_connected(const struct arx_qp *qp,
 				  const struct arx_av *av,
@@ -22,7 +34,8 @@ static bool arx_send_is_connected(const struct arx_qp *qp,
 
 	return back && READ_ONCE(peer->attr.dest_qp_num) == qp->id.nr &&
 	       ipv6_addr_equal(&back->daddr, &av->saddr) &&
-	       ipv6_addr_equal(&back->saddr, &av->daddr);
+	       ipv6_addr_equal(&back->saddr, &av->daddr) &&
+	       arx_send_is_near(qp, av, peer, back);
 }
 
 /*
@@ -33,10 +46,12 @@ static bool arx_send_is_addressed(const struct arx_dev *dev,
 				  const struct arx_av *av,
 				  struct arx_dev *peer_dev)
 {
+	struct arx_l3_key l3 = arx_av_l3(dev, av);
+
 	if (peer_dev != dev &&
 	    ipv6_addr_type(&av->daddr) & IPV6_ADDR_LINKLOCAL)
 		return false;
-	return arx_net_dev_has(peer_dev, &av->daddr);
+	return arx_gids_has(peer_dev, &l3, &av->daddr);
 }
 
 /* The QP that a packet to @qpn would reach, if it needs no wire. */
@@ -52,8 +67,7 @@ static struct arx_qp *arx_send_find(const struct arx_qp *qp,
 		return NULL;
 
 	peer_dev = arx_qp_dev(peer);
-	if (!READ_ONCE(dev->port_active) || !READ_ONCE(peer_dev->port_active) ||
-	    !net_eq(dev_net(dev->netdev), dev_net(peer_dev->netdev)))
+	if (!READ_ONCE(dev->port_active) || !READ_ONCE(peer_dev->port_active))
 		return NULL;
 
 	if (qp->service == ARX_SERVICE_UD)

@@ -549,7 +549,7 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 			      const struct arx_tx_batch *batch,
 			      struct sk_buff *skb, u32 psn)
 {
-	struct net *net = dev_net(arx_qp_dev(qp)->netdev);
+	struct net *net = dev_net(dst_dev_rcu(batch->dst));
 	const struct arx_av *av = batch->av;
 	struct sock *sk = qp->tx_sk;
 	int err;

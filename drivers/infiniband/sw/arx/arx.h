@@ -68,6 +68,8 @@ enum arx_kind {
  *	RTNL
  * @port_asked: time of that, in jiffies
  * @doorbell_usecs: device attribute, see watch.c
+ * @capture: device attribute: all traffic is packets that a capture shows, each
+ *	alone with its ICRC
  * @stats: per-CPU counters
  * @gids: the work that makes the core scan the netdev's addresses: whether to
  *	drop all GIDs and scan again, how often to look for the default GID, and
@@ -89,6 +91,7 @@ struct arx_dev {
 	u32 port_mbps;
 	unsigned long port_asked;
 	u32 doorbell_usecs;
+	bool capture;
 	struct arx_stats __percpu *stats;
 	struct {
 		struct delayed_work work;

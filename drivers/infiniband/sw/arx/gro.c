@@ -41,7 +41,8 @@ static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
 	struct arx_qp *qp;
 
 	qp = arx_qp_find(h->qpn);
-	if (!qp || qp->service != h->service)
+	if (!qp || qp->service != h->service ||
+	    READ_ONCE(arx_qp_dev(qp)->capture))
 		return false;
 	av = rcu_dereference(qp->av);
 	if (!av || arx_av_cookie(arx_qp_dev(qp), av) != net->net_cookie)

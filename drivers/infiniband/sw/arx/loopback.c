@@ -63,8 +63,11 @@ bool arx_loopback_answer(struct arx_qp *qp, struct arx_qp *peer, u32 *bytes)
 	unsigned long *pending = &qp->req.pending;
 
 	if (unlikely(test_bit(ARX_REQ_PULL, pending))) {
-		clear_bit(ARX_REQ_PULL, pending);
 		peer = arx_send_other(qp);
+		if (peer)
+			clear_bit(ARX_REQ_PULL, pending);
+		else
+			arx_send_give_back(qp);
 	}
 	if (!peer || qp->service != ARX_SERVICE_RC ||
 	    !arx_responder_run(peer, bytes))

@@ -303,11 +303,47 @@ static void arx_dealloc_driver(struct ib_device *ib)
 ARX_ADAPT_REG_USER_MR(arx_reg_user_mr)
 ARX_ADAPT_RESIZE_CQ(arx_resize_cq)
 
+static ssize_t capture_show(struct device *device,
+			    struct device_attribute *attr, char *buf)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+
+	return sysfs_emit(buf, "%d\n", READ_ONCE(dev->capture));
+}
+
+static ssize_t capture_store(struct device *device,
+			     struct device_attribute *attr, const char *buf,
+			     size_t len)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+	bool capture;
+	int err = kstrtobool(buf, &capture);
+
+	if (err)
+		return err;
+	WRITE_ONCE(dev->capture, capture);
+	return len;
+}
+
+static DEVICE_ATTR_RW(capture);
+
+static struct attribute *arx_dev_attrs[] = {
+	&dev_attr_capture.attr,
+	&dev_attr_doorbell_usecs.attr,
+	NULL
+};
+
+static const struct attribute_group arx_dev_group = {
+	.attrs = arx_dev_attrs,
+};
+
 static const struct ib_device_ops arx_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)ARX_DRIVER_ID,
 	.uverbs_abi_ver = ARX_ABI_VERSION,
-	.device_group = &arx_watch_group,
+	.device_group = &arx_dev_group,
 
 	.post_send = arx_post_send,
 	.post_recv = arx_post_recv,
@@ -385,12 +421,13 @@ static bool arx_port_follow(struct arx_dev *dev)
 	return changed;
 }
 
-/* A netdev without an address (lo) gets one for this purpose. */
+/* A netdev without a MAC address (lo, a tunnel) gets one for this purpose. */
 static void arx_dev_guid(struct arx_dev *dev)
 {
-	u8 mac[ETH_ALEN];
+	u8 mac[ETH_ALEN] = {};
 
-	ether_addr_copy(mac, dev->netdev->dev_addr);
+	if (dev->netdev->addr_len == ETH_ALEN)
+		ether_addr_copy(mac, dev->netdev->dev_addr);
 	if (is_zero_ether_addr(mac))
 		eth_random_addr(mac);
 	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, mac);

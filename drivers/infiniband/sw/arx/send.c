@@ -54,6 +54,11 @@ static bool arx_send_is_addressed(const struct arx_dev *dev,
 	return arx_gids_has(peer_dev, &l3, &av->daddr);
 }
 
+static bool arx_send_may_be_near(const struct arx_dev *dev)
+{
+	return READ_ONCE(dev->port_active) && !READ_ONCE(dev->capture);
+}
+
 /* The QP that a packet to @qpn would reach, if it needs no wire. */
 static struct arx_qp *arx_send_find(const struct arx_qp *qp,
 					const struct arx_av *av, u32 qpn)
@@ -67,7 +72,7 @@ static struct arx_qp *arx_send_find(const struct arx_qp *qp,
 		return NULL;
 
 	peer_dev = arx_qp_dev(peer);
-	if (!READ_ONCE(dev->port_active) || !READ_ONCE(peer_dev->port_active))
+	if (!arx_send_may_be_near(dev) || !arx_send_may_be_near(peer_dev))
 		return NULL;
 
 	if (qp->service == ARX_SERVICE_UD)
@@ -196,7 +201,7 @@ void arx_send_later(struct arx_qp *qp)
 
 /**
  * arx_send_give_back - make a peer's responder continue by itself
- * @qp: a QP that is to be reset or destroyed
+ * @qp: a QP that is to be reset or destroyed, or whose peer now needs packets
  *
  * Context: bottom halves off, or process context.
  */

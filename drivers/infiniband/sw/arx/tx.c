@@ -600,14 +600,15 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 /*
  * Join the packets, or even one if its ICRC can be avoided, unless the stack
  * will transform what it carries (IPsec, encapsulation by the route), or let it
- * out as it is. A short one is not worth being let apart in front of a netdev
+ * out as it is, or captures are to show it. A short one is not worth being let apart in front of a netdev
  * that would not take it as it is.
  */
-static bool arx_tx_joins(const struct arx_tx_batch *batch)
+static bool arx_tx_joins(const struct arx_dev *dev,
+			 const struct arx_tx_batch *batch)
 {
 	struct net_device *netdev = dst_dev_rcu(batch->dst);
 
-	return arx_gso_usable() &&
+	return arx_gso_usable() && !READ_ONCE(dev->capture) &&
 	       (batch->n > 1 || skb_is_nonlinear(batch->first) ||
 		netdev->features & NETIF_F_GSO_FRAGLIST) &&
 	       !dst_xfrm(batch->dst) && !batch->dst->lwtstate &&
@@ -623,7 +624,7 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 	arx_count(dev, SENT_RUNS);
 	arx_count_add(dev, SENT_PKTS, batch->n);
 	arx_count_add(dev, SENT_BYTES, batch->len);
-	if (arx_tx_joins(batch)) {
+	if (arx_tx_joins(dev, batch)) {
 		arx_gso_join(first, batch->n, batch->largest);
 		arx_count_add(dev, ICRC_AVOIDED, batch->n);
 	} else {

@@ -403,16 +403,7 @@ static ssize_t doorbell_usecs_store(struct device *device,
 	return len;
 }
 
-static DEVICE_ATTR_RW(doorbell_usecs);
-
-static struct attribute *arx_watch_attrs[] = {
-	&dev_attr_doorbell_usecs.attr,
-	NULL
-};
-
-const struct attribute_group arx_watch_group = {
-	.attrs = arx_watch_attrs,
-};
+DEVICE_ATTR_RW(doorbell_usecs);
 
 /**
  * arx_watch_init_dev - set the attribute's default

@@ -3,12 +3,12 @@
 #ifndef ARX_WATCH_H
 #define ARX_WATCH_H
 
-#include <linux/sysfs.h>
+#include <linux/device.h>
 
 struct arx_dev;
 struct arx_qp;
 
-extern const struct attribute_group arx_watch_group;
+extern struct device_attribute dev_attr_doorbell_usecs;
 
 void arx_watch_init_dev(struct arx_dev *dev);
 void arx_watch_init(struct arx_qp *qp);

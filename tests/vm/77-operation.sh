@@ -297,9 +297,7 @@ check twice 30 twice
 check from-rxe 60 from_rxe
 if full; then check units 120 units; else skip units "systemd takes its time: left to make test-full"; fi
 rmmod arx 2>/dev/null
-cases=(nothing_there signature port no_library)
-if full; then cases+=(link peer); else skip doctor-link,doctor-peer "left to make test-full"; fi
-for case in "${cases[@]}"; do
+for case in nothing_there signature port no_library link peer; do
 	check doctor-$case 60 doctor_$case
 	put_back
 done

@@ -67,7 +67,9 @@ static void connect_qp(struct ibv_qp *qp, const struct ibv_qp *peer,
 		.ah_attr = {
 			.port_num = 1,
 			.is_global = 1,
-			.grh = { .dgid = gid, .sgid_index = 0, .hop_limit = 64 },
+			.grh.dgid = gid,
+			.grh.sgid_index = 0,
+			.grh.hop_limit = 64,
 		},
 	};
 	struct ibv_qp_attr rts = {

@@ -4,8 +4,8 @@
  *   bench-tcp server PORT SIZE
  *   bench-tcp client PORT SIZE ADDRESS SECONDS LEAST
  * The client runs for SECONDS and for at least LEAST messages. It prints half
- * of the round trip in microseconds, like perftest for WRITE and SEND: the median,
- * the 99 % and the 99.9 %.
+ * of the round trip in microseconds, like perftest for WRITE and SEND: the
+ * median, the 99 % and the 99.9 %.
  *   bench-tcp turn NETNS NETNS ADDRESS COUNT SECONDS
  * makes COUNT connections from the first network namespace to ADDRESS in the
  * second one, and sends 8 bytes at a time, always waiting for their arrival:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The QP's sources, and in place of tx.c, av.c, net.c and main.c what the tests
- * need of them. See qp_fixture.h.
+ * The sources of the QP, and replacements of tx.c, av.c, net.c and main.c for
+ * the tests. See qp_fixture.h.
  */
 
 #include <linux/etherdevice.h>
@@ -24,7 +24,7 @@
 #include "send.c"
 #include "qp.c"
 
-/* The one that tx.c would find by the QP. */
+/* The pair that tx.c would find by the QP. */
 static struct pair *current_pair;
 
 /* main.c */
@@ -34,7 +34,7 @@ u32 arx_dev_mtu(const struct arx_dev *dev)
 	return 4096;
 }
 
-/* av.c: everybody lives at the GID it names as its destination. */
+/* av.c: each QP has the GID that it uses as its destination. */
 
 struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
 			     u32 qpn, u32 dest_qpn, gfp_t gfp)
@@ -158,7 +158,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	return 0;
 }
 
-/* Make and end. */
+/* Create and destroy. */
 
 static void pair_event(struct ib_event *event, void *context)
 {
@@ -204,7 +204,7 @@ static void pair_make_side(struct kunit *test, struct pair *p,
 	KUNIT_ASSERT_EQ(test, arx_create_cq(&side->rcq.ib, &attr, NULL), 0);
 }
 
-/* What all transitions together need; a mask says which of it counts. */
+/* Attributes for all transitions together; a mask selects some of them. */
 static void pair_fill_attr(struct ib_qp_attr *attr)
 {
 	attr->qp_access_flags = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
@@ -216,7 +216,7 @@ static void pair_fill_attr(struct ib_qp_attr *attr)
 	attr->sq_psn = PSN;
 	attr->max_rd_atomic = 2;
 	attr->max_dest_rd_atomic = 2;
-	/* The tests tell when time is over. */
+	/* The tests expire the timers. */
 	attr->timeout = 31;
 	attr->min_rnr_timer = 0;
 	attr->retry_cnt = 3;
@@ -225,8 +225,8 @@ static void pair_fill_attr(struct ib_qp_attr *attr)
 }
 
 /**
- * pair_new - a device without QPs
- * @test: who needs it; pair_free() is its exit
+ * pair_new - create a device without QPs
+ * @test: the test; pair_free() is its exit function
  */
 struct pair *pair_new(struct kunit *test)
 {
@@ -281,10 +281,10 @@ void pair_free(struct pair *p)
 }
 
 /**
- * pair_make_qp - make a QP in RESET
- * @test: who needs it
+ * pair_make_qp - create a QP in RESET
+ * @test: the test
  * @p: pair
- * @side: where
+ * @side: index of the side
  * @type: of the QP
  */
 void pair_make_qp(struct kunit *test, struct pair *p, int side,
@@ -319,7 +319,7 @@ void pair_make_qp(struct kunit *test, struct pair *p, int side,
 	s->qp = qp;
 }
 
-/* 11.2.5.2, table 91: what must be given */
+/* 11.2.5.2, table 91: required attributes */
 int pair_required(enum ib_qp_type type, enum ib_qp_state from,
 		  enum ib_qp_state to)
 {
@@ -345,7 +345,7 @@ int pair_required(enum ib_qp_type type, enum ib_qp_state from,
 /**
  * pair_modify - modify_qp with p->attr
  * @p: pair
- * @side: whose QP
+ * @side: index of the QP
  * @to: state
  * @mask: attributes besides the state
  */
@@ -357,11 +357,11 @@ int pair_modify(struct pair *p, int side, enum ib_qp_state to, int mask)
 }
 
 /**
- * pair_bring - from RESET, by the usual way, to a state
+ * pair_bring - bring a QP from RESET to a state
  * @test: fails if that is impossible
  * @p: pair
- * @side: whose QP
- * @to: RESET, INIT, RTR, RTS, SQD, ERR, or SQE, which no modify_qp leads to
+ * @side: index of the QP
+ * @to: RESET, INIT, RTR, RTS, SQD, ERR, or SQE, which modify_qp cannot reach
  */
 void pair_bring(struct kunit *test, struct pair *p, int side,
 		enum ib_qp_state to)
@@ -392,10 +392,10 @@ void pair_bring(struct kunit *test, struct pair *p, int side,
 }
 
 /**
- * pair_connect - two QPs in RTS that know each other, on one host
- * @test: who needs them
+ * pair_connect - create two connected QPs in RTS, on one machine
+ * @test: the test
  * @p: pair
- * @type: of both
+ * @type: type of both
  */
 void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type)
 {
@@ -410,7 +410,7 @@ void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type)
 	p->dev.port_active = true;
 }
 
-/* What happens outside. */
+/* Events from outside. */
 
 /* The oldest run from @from (-1: either) on the wire, until the next call. */
 struct wire_run *pair_take(struct pair *p, int from)
@@ -431,7 +431,7 @@ struct wire_run *pair_take(struct pair *p, int from)
 	return p->taken;
 }
 
-/* As rx.c does. */
+/* Like rx.c. */
 int pair_rx(struct pair *p, int side, struct arx_run *run)
 {
 	struct arx_qp *qp = p->side[side].qp;
@@ -454,7 +454,7 @@ int pair_rx(struct pair *p, int side, struct arx_run *run)
 	return err;
 }
 
-/* To whom it is addressed, any number of times. */
+/* To its destination; may be repeated. */
 int pair_deliver(struct pair *p, struct wire_run *w)
 {
 	struct arx_run run = w->run;
@@ -463,7 +463,7 @@ int pair_deliver(struct pair *p, struct wire_run *w)
 	return pair_rx(p, w->from == p->side[0].qp, &run);
 }
 
-/* One kind of work may begin the other. */
+/* One work may queue the other. */
 static void settle_qp(struct arx_qp *qp)
 {
 	do {
@@ -471,7 +471,7 @@ static void settle_qp(struct arx_qp *qp)
 	} while (flush_work(&qp->late));
 }
 
-/* Work that was scheduled is done. */
+/* Do all scheduled work. */
 void pair_settle(struct pair *p)
 {
 	int i;
@@ -481,7 +481,7 @@ void pair_settle(struct pair *p)
 			settle_qp(p->side[i].qp);
 }
 
-/* Deliver all that is on the wire, and what comes of it. */
+/* Deliver all runs on the wire, and those that follow. */
 void pair_pump(struct pair *p)
 {
 	struct wire_run *w;
@@ -490,7 +490,7 @@ void pair_pump(struct pair *p)
 		pair_deliver(p, w);
 }
 
-/* The retransmission timer fires. */
+/* The retransmission timer expires. */
 void pair_expire(struct pair *p, int side)
 {
 	local_bh_disable();
@@ -499,13 +499,13 @@ void pair_expire(struct pair *p, int side)
 	pair_settle(p);
 }
 
-/* For on_send: the wire takes one run, and no second. */
+/* For on_send: the wire accepts one run, but no second. */
 void pair_block_second(struct pair *p, struct arx_qp *qp)
 {
 	p->blocked = p->sent == 1;
 }
 
-/* It fires, and nothing was acknowledged since it was armed. */
+/* The timer expires, and nothing was acknowledged since it was started. */
 void pair_timeout(struct pair *p, int side)
 {
 	struct arx_comp *comp = &p->side[side].qp->comp;
@@ -516,7 +516,7 @@ void pair_timeout(struct pair *p, int side)
 	pair_expire(p, side);
 }
 
-/* The RNR timer fires. */
+/* The RNR timer expires. */
 void pair_rnr_over(struct pair *p, int side)
 {
 	struct arx_comp *comp = &p->side[side].qp->comp;
@@ -528,7 +528,7 @@ void pair_rnr_over(struct pair *p, int side)
 	pair_settle(p);
 }
 
-/* What tx.c does when there is room again. */
+/* Like tx.c when there is room again. */
 void pair_requester(struct pair *p, int side)
 {
 	local_bh_disable();
@@ -544,7 +544,7 @@ void pair_look(struct pair *p, int side)
 	local_bh_enable();
 }
 
-/* In @state the requester deals with @n WQEs; bottom halves are off. */
+/* In @state the requester processes @n WQEs; bottom halves are off. */
 void pair_steps(struct pair *p, int side, enum ib_qp_state state, int n)
 {
 	struct arx_qp *qp = p->side[side].qp;
@@ -561,7 +561,7 @@ void pair_steps(struct pair *p, int side, enum ib_qp_state state, int n)
 	rcu_read_unlock();
 }
 
-/* True if a waiting requester sees that @change happened. */
+/* True if a waiting requester notices @change. */
 bool pair_progresses(struct arx_qp *qp, void (*change)(struct arx_qp *qp))
 {
 	struct arx_progress seen = arx_requester_progress(qp);
@@ -570,13 +570,13 @@ bool pair_progresses(struct arx_qp *qp, void (*change)(struct arx_qp *qp))
 	return arx_requester_progressed(qp, &seen);
 }
 
-/* Of how many send rings a CPU has to look at. */
+/* Number of send rings that a CPU polls. */
 int watch_load_of(int cpu)
 {
 	return arx_watch_load_of(cpu);
 }
 
-/* No CPU is the one that looks: so none is idle and looks again at once. */
+/* No CPU polls, so no CPU is idle and polls again at once. */
 void watch_unseat(struct arx_qp *qp)
 {
 	arx_watch_settle(qp, -1);
@@ -619,7 +619,10 @@ static struct ib_sge pair_sge(struct pair *p, int side, u32 at, u32 len)
 	};
 }
 
-/* Post one; the peer's memory is named at the same offset. Then all settles. */
+/*
+ * Post one request; the peer's memory is addressed at the same offset. Then do
+ * all scheduled work.
+ */
 int pair_send(struct pair *p, int side, enum ib_wr_opcode op, u64 id,
 	      int flags, u32 at, u32 len)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Two QPs of one device, connected, without a machine around them. On one host
- * they reach each other through loopback.c; with the port down they use a wire
- * that keeps each run until the test says what becomes of it.
+ * Two connected QPs of one device, without a network. With the port up they
+ * reach each other through loopback.c. With the port down they use a simulated
+ * wire, which keeps each run until the test takes it.
  */
 #ifndef QP_FIXTURE_H
 #define QP_FIXTURE_H
@@ -26,16 +26,16 @@
 #define DEPTH		16		/* entries of the queues */
 #define SGES		4
 #define INLINE		128
-#define PSN		0xfffffdU	/* so that all wrap soon */
+#define PSN		0xfffffdU	/* so that all PSNs wrap soon */
 #define ABSENT_QPN	0x123456
 
 /**
  * struct wire_run - a run on the wire
- * @link: in the order they were sent
- * @from: who sent it
- * @out: of what stage of @from
- * @av: where it went when it left; NULL: it has not left
- * @run: what; its payload is @data
+ * @link: runs are in the order of sending
+ * @from: index of the sender
+ * @out: transmit side of the stage of @from
+ * @av: destination when it left; NULL: it has not left
+ * @run: the run; its payload is @data
  * @data: copy of the payload
  */
 struct wire_run {
@@ -48,13 +48,13 @@ struct wire_run {
 };
 
 /**
- * struct side - a QP and what its owner has
+ * struct side - a QP and its objects
  * @qp: QP
  * @scq: its send CQ
  * @rcq: its receive CQ
- * @mr: names @buf by IOVA, for the peer
+ * @mr: region of @buf, by IOVA, for the peer
  * @buf: BUF bytes
- * @events: how many of each event
+ * @events: number of each event
  */
 struct side {
 	struct arx_qp *qp;
@@ -68,22 +68,22 @@ struct side {
 /**
  * struct pair - a device with two QPs and a wire
  * @dev: device
- * @pd: of everything
- * @dma: all memory, for local access
+ * @pd: PD of all objects
+ * @dma: region of all memory, for local access
  * @side: the QPs
- * @srq: that QPs are made with, or NULL
- * @depth: of the send queues that QPs are made with; 0: DEPTH
- * @attr: what modify_qp is given
- * @lock: of the wire
+ * @srq: SRQ for new QPs, or NULL
+ * @depth: send queue entries of new QPs; 0: DEPTH
+ * @attr: attributes for modify_qp
+ * @lock: protects the wire
  * @wire: struct wire_run
- * @taken: the last one taken from it
- * @blocked: the wire takes nothing
- * @lost: the wire loses everything
- * @drops: the host drops what leaves, but for the next @room runs
+ * @taken: the last run taken from @wire
+ * @blocked: the wire accepts nothing
+ * @lost: the wire loses all runs
+ * @drops: the machine drops runs that leave, after the next @room runs
  * @room: see @drops
- * @waits: bytes of what it took that have not left the host
- * @sent: runs it took
- * @on_send: called for each run before anything else
+ * @waits: bytes of accepted runs that have not left the machine
+ * @sent: number of accepted runs
+ * @on_send: called for each run, before anything else
  */
 struct pair {
 	struct arx_dev dev;
@@ -93,7 +93,7 @@ struct pair {
 	struct ib_srq *srq;
 	u32 depth;
 	struct ib_qp_attr attr;
-	spinlock_t lock;	/* of the wire */
+	spinlock_t lock;	/* protects the wire */
 	struct list_head wire;
 	struct wire_run *taken;
 	bool blocked;
@@ -105,7 +105,7 @@ struct pair {
 	void (*on_send)(struct pair *p, struct arx_qp *qp);
 };
 
-/* Make and end. */
+/* Create and destroy. */
 struct pair *pair_new(struct kunit *test);
 void pair_free(struct pair *p);
 void pair_make_qp(struct kunit *test, struct pair *p, int side,
@@ -117,7 +117,7 @@ void pair_bring(struct kunit *test, struct pair *p, int side,
 		enum ib_qp_state to);
 void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type);
 
-/* What happens outside. */
+/* Events from outside. */
 struct wire_run *pair_take(struct pair *p, int from);
 int pair_rx(struct pair *p, int side, struct arx_run *run);
 int pair_deliver(struct pair *p, struct wire_run *w);
@@ -158,7 +158,7 @@ struct ib_wc pair_poll(struct arx_cq *cq);
 #define EXPECT_NO_WC(test, cq) \
 	KUNIT_EXPECT_EQ(test, pair_poll(cq).wr_id, NO_WC)
 
-/* What @side sends next has @operation and @number. */
+/* The next run of @side has @operation and @number. */
 #define EXPECT_SENT(test, p, side, operation, number) ({		\
 	struct wire_run *w__ = pair_take(p, side);			\
 									\
@@ -171,7 +171,7 @@ struct ib_wc pair_poll(struct arx_cq *cq);
 	w__;								\
 })
 
-/* What @side sends next is an acknowledgment of this kind. */
+/* The next run of @side is an acknowledgment of this kind. */
 #define EXPECT_ANSWER(test, p, side, kind, number) do {			\
 	struct wire_run *a__ = EXPECT_SENT(test, p, side, ARX_OP_ACK,	\
 					   number);			\

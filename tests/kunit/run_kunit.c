@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* run.c: the same bytes from every kind of memory, in any steps; its ends. */
+/* run.c: the same bytes from every kind of memory, in any steps; the ends. */
 
 #include <kunit/test.h>
 #include <linux/skbuff.h>
 
 #include "run.h"
 
-/* What the barrier before the last store found. */
+/* Checks the destination when the barrier before the last store runs. */
 static void see_barrier(void);
 #undef smp_wmb
 #define smp_wmb() see_barrier()
@@ -17,21 +17,21 @@ static void see_barrier(void);
 #define BLOCK	16
 #define BLOCKS	16
 #define PACKET	64	/* bytes of payload in each packet */
-#define TAIL	7	/* pad and ICRC behind it */
+#define TAIL	7	/* pad and ICRC after it */
 
 /**
- * struct run_test - BYTES bytes of payload, laid out in every way
+ * struct run_test - BYTES bytes of payload in all kinds of memory
  * @dev: device of the keys
  * @pd: the keys' PD
  * @other: another
- * @dma: names kernel memory
+ * @dma: region of kernel memory
  * @want: the payload
- * @got: what was read, with a byte more than fits
- * @mem: where the layouts are, most of it unused
+ * @got: bytes read, with room for one too many
+ * @mem: memory of the layouts, most of it unused
  * @mr: a region of @blocks
- * @blocks: lie in @mem in reverse order
+ * @blocks: in @mem in reverse order
  * @sge: entries, some of them empty
- * @nsge: how many
+ * @nsge: number of entries
  * @skb: packets
  */
 struct run_test {
@@ -80,7 +80,7 @@ static int run_init(struct kunit *test)
 	return 0;
 }
 
-/* Blocks in reverse order, so that none follows the one before it. */
+/* Blocks in reverse order, so that none is contiguous with the one before. */
 static void lay_mr(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -146,7 +146,7 @@ static struct sk_buff *packet(struct kunit *test, const u8 *data, u32 len,
 	return skb;
 }
 
-/* Packets that are linear, partly, and not at all. */
+/* Packets that are linear, partly linear, and not linear. */
 static void lay_skb(struct kunit *test)
 {
 	static const u32 heads[] = { PACKET, 9, 0, PACKET };
@@ -161,7 +161,7 @@ static void lay_skb(struct kunit *test)
 	}
 }
 
-/* An iterator at the first byte of what was laid out. */
+/* An iterator at the first byte of the layout. */
 static struct arx_iter begin(struct run_test *t, enum arx_iter_kind kind)
 {
 	struct arx_iter it;
@@ -222,7 +222,7 @@ static void kind_name(const enum arx_iter_kind *kind, char *name)
 
 KUNIT_ARRAY_PARAM(kind, kinds, kind_name);
 
-/* What the parameter says is laid out; the kinds share memory. */
+/* Make the layout of the parameter; the layouts share memory. */
 static struct arx_iter laid(struct kunit *test)
 {
 	enum arx_iter_kind kind = *(enum arx_iter_kind *)test->param_value;
@@ -250,7 +250,7 @@ static void run__any_step(struct kunit *test)
 	}
 }
 
-/* From any place to the end; a copy of the iterator is a saved place. */
+/* From any position to the end; a copy of the iterator is a saved position. */
 static void run__skip(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -276,7 +276,7 @@ static void run__skip(struct kunit *test)
 	}
 }
 
-/* A byte behind the last is none, also when the last was skipped. */
+/* There is no byte after the last, also if the last was skipped. */
 static void run__list_ends(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -303,7 +303,7 @@ static void run__none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
 }
 
-/* What a packet lacks is not taken from the next one. */
+/* Bytes that a packet lacks are not taken from the next one. */
 static void run__packet_too_short(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -319,7 +319,7 @@ static void run__packet_too_short(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
 }
 
-/* Packets end where the last one does, but for its pad and ICRC. */
+/* The last packet ends the payload, without its pad and ICRC. */
 static void run__packets_end(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -332,7 +332,10 @@ static void run__packets_end(struct kunit *test)
 			ARX_COPY_BAD_SOURCE);
 }
 
-/* To every kind that is written to, from a buffer; the bytes around stay. */
+/*
+ * To every kind of writable memory, from a buffer; the bytes around do not
+ * change.
+ */
 static void run__scatter(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -364,7 +367,7 @@ static void run__scatter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, err, ARX_COPY_BAD_DEST);
 }
 
-/* A key that does not hold ends it there; what came before stays. */
+/* An invalid key ends the copy; bytes copied before stay. */
 static void run__bad_key(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -432,7 +435,7 @@ static void run__well_formed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_run_well_formed(&run, 1024), s->good);
 }
 
-static const u8 *seen_from;	/* watched by see_barrier() */
+static const u8 *seen_from;	/* checked by see_barrier() */
 static u8 seen[3 * BYTES];
 static int barriers;
 
@@ -442,7 +445,7 @@ static void see_barrier(void)
 	barriers++;
 }
 
-/* The last word of a message is stored in one piece, behind all the rest. */
+/* One store writes the last word of a message, after all the rest. */
 static void run__last_word(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -462,15 +465,17 @@ static void run__last_word(struct kunit *test)
 			KUNIT_ASSERT_EQ(test, ARX_COPY_OK,
 					arx_iter_copy_to_end(&to, &from, len));
 			KUNIT_ASSERT_EQ(test, barriers, 1);
-			KUNIT_ASSERT_MEMEQ(test, seen + at, t->want, len - word);
-			KUNIT_ASSERT_NULL(test, memchr_inv(seen + at + len - word,
-							   0, word));
+			KUNIT_ASSERT_MEMEQ(test, seen + at, t->want,
+					   len - word);
+			KUNIT_ASSERT_NULL(test,
+					  memchr_inv(seen + at + len - word, 0,
+						     word));
 			KUNIT_ASSERT_MEMEQ(test, buf + at, t->want, len);
 			KUNIT_ASSERT_EQ(test, buf[at + len], 0);
 		}
 }
 
-/* The same from pieces to pieces; a word is in one piece of memory. */
+/* The same between scattered pieces; a word is in one piece of memory. */
 static void run__last_word_in_pieces(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -491,7 +496,8 @@ static void run__last_word_in_pieces(struct kunit *test)
 			break;
 		for (i = 0; i < len; i++) {
 			u32 in = i + t->mr.offset;
-			u32 off = (u8 *)t->blocks[in / BLOCK] + in % BLOCK - t->mem;
+			u8 *block = t->blocks[in / BLOCK];
+			u32 off = block + in % BLOCK - t->mem;
 
 			if (t->mem[off] != t->want[i])
 				break;
@@ -506,7 +512,7 @@ static void run__last_word_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, len, BYTES + 1);
 }
 
-/* The end of a message that cannot be read, or written. */
+/* The end of a message that cannot be read or written. */
 static void run__last_word_bad(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -524,7 +530,7 @@ static void run__last_word_bad(struct kunit *test)
 			arx_iter_copy_to_end(&it, &buf, 1));
 }
 
-/* Keys of what lies ahead, with no byte touched and the place kept. */
+/* Check the keys of the next bytes, without touching them or moving. */
 static void run__check(struct kunit *test)
 {
 	struct run_test *t = test->priv;
@@ -553,7 +559,7 @@ static void run__check(struct kunit *test)
 	rcu_read_lock();
 	ok = arx_iter_check(&it, 1);
 	t->sge[5].lkey ^= 0x100;
-	ok |= arx_iter_check(&it, BYTES - 131 + 1);	/* there is no more */
+	ok |= arx_iter_check(&it, BYTES - 131 + 1);	/* beyond the end */
 	rcu_read_unlock();
 	KUNIT_EXPECT_FALSE(test, ok);
 	KUNIT_EXPECT_EQ(test, take(t, &it, BYTES - 131, 50), ARX_COPY_OK);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * requester.c, responder.c, rdatomic.c, completer.c, sendwr.c, loopback.c:
- * whole exchanges between two QPs, and each stage against a wire of the test's.
+ * whole exchanges between two QPs, and each stage against a simulated wire.
  */
 
 #include <linux/delay.h>
@@ -22,7 +22,7 @@ static void stages_exit(struct kunit *test)
 		pair_free(test->priv);
 }
 
-/* Two RC QPs; what they send stays on the wire. */
+/* Two RC QPs whose runs stay on the wire. */
 static struct pair *by_wire(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -138,7 +138,7 @@ static void exchange_one(struct kunit *test, u32 id, u32 len)
 	KUNIT_EXPECT_EQ(test, wc.opcode, wc_opcode(x->op));
 	KUNIT_EXPECT_PTR_EQ(test, wc.qp, &p->side[0].qp->ib);
 	KUNIT_EXPECT_MEMEQ(test, to->buf + 32, from->buf + 32, len);
-	/* Not one byte beside it. */
+	/* No byte before it is changed. */
 	KUNIT_EXPECT_NULL(test, memchr_inv(to->buf, 0, 32));
 	KUNIT_EXPECT_NULL(test, memchr_inv(to->buf + 32 + len, 0,
 					   BUF - 32 - len));
@@ -160,7 +160,9 @@ static void exchange_one(struct kunit *test, u32 id, u32 len)
 				0xabcd0000 + id);
 }
 
-/* One after the other: PSNs wrap, and nothing of the one is left for the next. */
+/*
+ * One after the other: PSNs wrap, and no state of one message affects the next.
+ */
 static void stages__exchange(struct kunit *test)
 {
 	const struct exchange *x = test->param_value;
@@ -231,7 +233,7 @@ static void stages__uc(struct kunit *test)
 	}
 }
 
-/* UC: a gap drops the message it is in, whose receive serves the next. */
+/* UC: a gap drops its message, whose receive serves the next message. */
 static void stages__uc_gap(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -255,7 +257,10 @@ static void stages__uc_gap(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* UC: what is too long for its receive is dropped, and the next one gets it. */
+/*
+ * UC: a message too long for its receive is dropped, and the next message gets
+ * the receive.
+ */
 static void stages__uc_too_long(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -271,20 +276,23 @@ static void stages__uc_too_long(struct kunit *test)
 	pair_rx(p, 1, &run);
 	EXPECT_NO_WC(test, &s->rcq);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
-	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, PSN + 1, data + 50, 100);
+	run = pair_run(p, 1, ARX_OP_SEND, ARX_FIRST | ARX_LAST, PSN + 1,
+		       data + 50, 100);
 	pair_rx(p, 1, &run);
 	EXPECT_WC(test, &s->rcq, 7, IB_WC_SUCCESS);
 	KUNIT_EXPECT_MEMEQ(test, s->buf, data + 50, 100);
 }
 
-/* A list of pieces at each end, and inline data. */
+/* A scatter/gather list at each end, and inline data. */
 static void stages__scatter_gather(struct kunit *test)
 {
 	struct pair *p = test->priv;
 	struct ib_sge sge[SGES];
 	const struct ib_recv_wr *bad_recv;
 	const struct ib_send_wr *bad;
-	struct ib_recv_wr recv = { .wr_id = 1, .sg_list = sge, .num_sge = SGES };
+	struct ib_recv_wr recv = {
+		.wr_id = 1, .sg_list = sge, .num_sge = SGES,
+	};
 	struct ib_send_wr wr = {
 		.wr_id = 2,
 		.sg_list = sge,
@@ -311,7 +319,7 @@ static void stages__scatter_gather(struct kunit *test)
 		sge[i] = (struct ib_sge) {
 			.addr = (uintptr_t)p->side[0].buf + at,
 			.length = out[i],
-			.lkey = 0,	/* inline data needs none */
+			.lkey = 0,	/* inline data needs no key */
 		};
 		at += out[i];
 	}
@@ -333,8 +341,8 @@ static void stages__scatter_gather(struct kunit *test)
 #define SLOT		8192
 
 /**
- * struct chaos - a wire that does everything
- * @rnd: decides
+ * struct chaos - a wire with all faults
+ * @rnd: random numbers
  * @p: pair
  * @len: of each message
  */
@@ -349,7 +357,7 @@ static bool chance(struct chaos *c, u32 percent)
 	return prandom_u32_state(&c->rnd) % 100 < percent;
 }
 
-/* Packet @i to @n of a run, as rx.c might have gathered them. */
+/* Packets @i to @n of a run, as rx.c might have gathered them. */
 static void deliver_part(struct pair *p, struct wire_run *w, u32 i, u32 n)
 {
 	struct arx_run run = w->run;
@@ -375,7 +383,7 @@ static bool is_request_of_one(const struct wire_run *w)
 	       w->run.h.op != ARX_OP_READ_RESPONSE;
 }
 
-/* Cut into pieces, some of which are lost, and some come twice. */
+/* Cut a run into pieces, some of which are lost or duplicated. */
 static void deliver_pieces(struct chaos *c, struct wire_run *w)
 {
 	u32 n = is_request_of_one(w) ? 1 : w->run.npkts;
@@ -392,7 +400,7 @@ static void deliver_pieces(struct chaos *c, struct wire_run *w)
 	}
 }
 
-/* All that is on the wire, part of it late. */
+/* Deliver all runs on the wire, some of them late. */
 static void chaos_pump(struct chaos *c)
 {
 	struct pair *p = c->p;
@@ -410,13 +418,13 @@ static void chaos_pump(struct chaos *c)
 	}
 }
 
-/* Where message @i lies: each kind has a part of the memory for itself. */
+/* Offset of message @i: each kind has its own part of the memory. */
 static u32 chaos_at(u32 i)
 {
 	return i % 4 * (BUF / 4) + (i % 4 == 3 ? 8 : SLOT) * (i / 4 % 8);
 }
 
-/* One of each kind in turn. */
+/* Messages of each kind in turn. */
 static void chaos_post(struct chaos *c, u32 i)
 {
 	struct pair *p = c->p;
@@ -457,8 +465,8 @@ static void chaos_check(struct kunit *test, struct chaos *c, u32 i)
 }
 
 /*
- * Loss, duplicates, reordering, cuts: everything arrives once, in order and
- * whole. An atomic counts how often it was done.
+ * Loss, duplicates, reordering, cuts: every message arrives once, in order and
+ * whole. An atomic counts its executions.
  */
 static void stages__chaos(struct kunit *test)
 {
@@ -482,7 +490,8 @@ static void stages__chaos(struct kunit *test)
 		for (; posted < CHAOS_OPS && posted - done < 6; posted++)
 			chaos_post(c, posted);
 		chaos_pump(c);
-		for (; (wc = pair_poll(&p->side[0].scq)).wr_id != NO_WC; done++) {
+		for (; (wc = pair_poll(&p->side[0].scq)).wr_id != NO_WC;
+		     done++) {
 			KUNIT_ASSERT_EQ(test, wc.status, IB_WC_SUCCESS);
 			KUNIT_ASSERT_EQ(test, wc.wr_id, done);
 			chaos_check(test, c, done);
@@ -503,7 +512,7 @@ static void stages__chaos(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *word, CHAOS_OPS / 4);
 }
 
-/* What the test says for side 1. */
+/* The test plays side 1. */
 
 /* A run of a response to side 0. */
 static struct arx_run response(struct pair *p, enum arx_op op, u8 syndrome,
@@ -550,7 +559,8 @@ static void requester__window(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 300 * MTU);
 	while ((w = pair_take(p, 0))) {
-		KUNIT_EXPECT_EQ(test, w->run.h.psn, (PSN + psns) & ARX_PSN_MASK);
+		KUNIT_EXPECT_EQ(test, w->run.h.psn,
+				(PSN + psns) & ARX_PSN_MASK);
 		psns += w->run.npkts;
 		unasked += w->run.npkts;
 		if (w->run.h.flags & ARX_ACK_REQ)
@@ -571,8 +581,9 @@ static void requester__window(struct kunit *test)
 }
 
 /*
- * READs take no room of SENDs and WRITEs, nor of one another, however long their
- * responses are; and what they take of the sequence comes back with these.
+ * READs take no room of SENDs and WRITEs, nor of one another, however long
+ * their responses are; the PSNs that they take are free again with the
+ * responses.
  */
 static void requester__window_beside_reads(struct kunit *test)
 {
@@ -593,7 +604,7 @@ static void requester__window_beside_reads(struct kunit *test)
 				(PSN + 1024 + psns) & ARX_PSN_MASK);
 	KUNIT_EXPECT_EQ(test, psns, 512);
 
-	/* All of it is lost. Sent again it takes the same. */
+	/* All packets are lost. Sent again they take the same room. */
 	pair_timeout(p, 0);
 	for (i = 0; i < 2; i++) {
 		w = EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + i * 512);
@@ -610,7 +621,9 @@ static void requester__window_beside_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.rd_psns, 1024);
 }
 
-/* Copies of requests get more room while they are in use, in mid-ring. */
+/*
+ * The array of copies grows while copies are in use, in the middle of the ring.
+ */
 static void requester__copies(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -639,9 +652,9 @@ static void requester__copies(struct kunit *test)
 }
 
 /*
- * More copies than can be had in atomic context: a work makes room, and the
- * requester goes on. Without memory it goes on with what it has, and does not
- * ask again with each turn.
+ * More copies than atomic context can allocate: a work makes room, and the
+ * requester continues. Without memory it continues with the present room, and
+ * does not try again in each turn.
  */
 static void requester__many_copies(struct kunit *test)
 {
@@ -675,7 +688,7 @@ static void requester__many_copies(struct kunit *test)
 	EXPECT_NO_WC(test, &p->side[0].scq);
 }
 
-/* A long message does not end where a packet does not. */
+/* Runs of a long message end at packet boundaries. */
 static void requester__headers(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -706,7 +719,7 @@ static void requester__headers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, left, 0);
 }
 
-/* 9.2.3: a packet that completes no receive does not ask for an event. */
+/* 9.2.3: a packet that completes no receive requests no event. */
 static void requester__solicited(struct kunit *test)
 {
 	static const struct {
@@ -733,7 +746,7 @@ static void requester__solicited(struct kunit *test)
 	}
 }
 
-/* 10.8.3.3: a fence waits for READs before it. */
+/* 10.8.3.3: a fence waits for earlier READs. */
 static void requester__fence(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -782,7 +795,7 @@ static u32 bytes_on_wire(struct pair *p)
 	return bytes;
 }
 
-/* A long message is sent in turns, so that other QPs come in between. */
+/* A long message is sent in several turns, so that other QPs get theirs. */
 static void requester__turn_ends(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -810,7 +823,7 @@ static void requester__no_reads_allowed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_ERR);
 }
 
-/* 9.7.2: PSNs in flight are in order as long as they are half of all. */
+/* 9.7.2: PSNs in flight can be ordered as long as they are half of all. */
 static void requester__longest_read(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -845,14 +858,17 @@ static void requester__selective_signalling(struct kunit *test)
 	pair_connect(test, p, IB_QPT_RC);
 	for (i = 0; i < 3 * DEPTH; i++)
 		KUNIT_ASSERT_EQ(test, 0,
-				pair_send(p, 0, IB_WR_RDMA_WRITE, i, i % 8 == 7 ?
-					  IB_SEND_SIGNALED : 0, 0, 8));
+				pair_send(p, 0, IB_WR_RDMA_WRITE, i,
+					  i % 8 == 7 ? IB_SEND_SIGNALED : 0,
+					  0, 8));
 	for (i = 7; i < 3 * DEPTH; i += 8)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
 	EXPECT_NO_WC(test, &p->side[0].scq);
 }
 
-/* A bad lkey: what was posted before completes before, the rest is flushed. */
+/*
+ * A bad lkey: requests posted before complete before, later ones are flushed.
+ */
 static void requester__local_error_in_order(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -874,7 +890,7 @@ static void requester__local_error_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
 }
 
-/* Even when what is before it has to be sent again. */
+/* Also if requests before it must be sent again. */
 static void requester__local_error_after_loss(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -939,7 +955,7 @@ static void hostile_name(const struct hostile *h, char *name)
 
 KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_name);
 
-/* What an application writes into its ring itself. */
+/* WQEs that an application writes into its ring. */
 static void requester__hostile_wqe(struct kunit *test)
 {
 	const struct hostile *h = test->param_value;
@@ -950,7 +966,7 @@ static void requester__hostile_wqe(struct kunit *test)
 
 	pair_connect(test, p, IB_QPT_RC);
 	qp = p->side[0].qp;
-	qp->ib.uobject = (void *)p;	/* only looked at for being there */
+	qp->ib.uobject = (void *)p;	/* only its existence matters */
 	wqe = arx_ring_entry(&qp->sq, 0);
 	sge = (struct arx_sge *)(wqe + 1);
 	wqe->wr_id = 5;
@@ -978,7 +994,7 @@ static void requester__hostile_prod(struct kunit *test)
 	int i;
 
 	pair_make_qp(test, p, 0, IB_QPT_RC);
-	s->qp->ib.uobject = (void *)p;	/* only looked at for being there */
+	s->qp->ib.uobject = (void *)p;	/* only its existence matters */
 	p->attr.dest_qp_num = ABSENT_QPN;
 	for (i = 0; i < ARRAY_SIZE(prods); i++) {
 		pair_bring(test, p, 0, IB_QPS_RTS);
@@ -1008,7 +1024,9 @@ static void requester__blocked(struct kunit *test)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
 }
 
-/* What this host drops is sent again from there on, and no time is lost. */
+/*
+ * Runs that this machine drops are sent again from there on, without a timeout.
+ */
 static void requester__dropped(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1019,7 +1037,7 @@ static void requester__dropped(struct kunit *test)
 	p->drops = true;
 	p->room = 2;
 	fill(p->side[0].buf, BUF, 1);
-	/* Three runs, the last one of which is dropped. */
+	/* Three runs, the last of which is dropped. */
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 0, IB_SEND_SIGNALED, 0,
 		  (2 * first + 7) * MTU);
 	KUNIT_EXPECT_EQ(test, req->psn,
@@ -1027,14 +1045,14 @@ static void requester__dropped(struct kunit *test)
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + first);
 	EXPECT_SILENT(test, p, 0);
-	/* A READ, which is dropped, too, does not count as outstanding. */
+	/* A READ that is dropped, too, does not count as outstanding. */
 	for (i = 1; i < 3; i++)
 		pair_send(p, 0, IB_WR_RDMA_READ, i, IB_SEND_SIGNALED,
 			  BUF / 2, 2 * MTU);
 	KUNIT_EXPECT_EQ(test, req->rd_sent, 0);
 	EXPECT_SILENT(test, p, 0);
 
-	/* Then the last run goes, and the first READ, and then the second. */
+	/* Then the last run leaves, then the first READ, then the second. */
 	p->room = 2;
 	pair_requester(p, 0);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 2 * first);
@@ -1048,7 +1066,7 @@ static void requester__dropped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, req->rd_sent, 2);
 }
 
-/* The same, and all arrives as it was sent, whatever the host drops. */
+/* The same, and all messages arrive as sent, whatever the machine drops. */
 static void requester__drops_all_arrive(struct kunit *test)
 {
 	static const enum ib_wr_opcode ops[] = {
@@ -1086,7 +1104,7 @@ static void requester__drops_all_arrive(struct kunit *test)
 					90 * MTU));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(s[0].buf + BUF / 4 * 3,
 					s[1].buf + BUF / 4 * 3, 70 * MTU));
-	/* Nobody has missed anything, or asked for it again. */
+	/* No peer missed a packet or asked for one. */
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_REWINDS), 0);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_DUPLICATE_REQUEST), 0);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_OUT_OF_SEQUENCE), 0);
@@ -1116,7 +1134,10 @@ static void requester__dropped_and_failed(struct kunit *test)
 	EXPECT_SILENT(test, p, 0);
 }
 
-/* UC loses what is dropped, and completes it, but sends no more into it. */
+/*
+ * UC loses dropped packets and completes its sends, but sends no more into the
+ * full queue.
+ */
 static void requester__dropped_uc(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -1135,7 +1156,7 @@ static void requester__dropped_uc(struct kunit *test)
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 2);
 }
 
-/* A run made for a peer on this host, which then is none any more. */
+/* A run made for a peer on this machine that is then destroyed. */
 static void requester__peer_goes_meanwhile(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1158,7 +1179,7 @@ static void requester__peer_goes_meanwhile(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->sent, 0);
 }
 
-/* What another CPU does that posts and finds this one at work. */
+/* Like another CPU that posts and finds the lock taken. */
 static void post_another(struct pair *p, struct arx_qp *qp)
 {
 	struct arx_send_wqe *wqe = arx_ring_entry(&qp->sq, qp->sq_prod);
@@ -1170,7 +1191,7 @@ static void post_another(struct pair *p, struct arx_qp *qp)
 	set_bit(0, &qp->req.pending);
 }
 
-/* Whoever works for all others is let go. */
+/* The caller that works for all others is released. */
 static void requester__turns_end(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -1186,13 +1207,16 @@ static void requester__turns_end(struct kunit *test)
 	sent = p->sent;
 	local_bh_enable();
 	KUNIT_EXPECT_LT(test, sent, 2000);
-	/* The rest is done later, by and by. */
+	/* Later turns do the rest. */
 	for (i = 0; i < 100 && p->sent < 5000; i++)
 		pair_settle(p);
 	KUNIT_EXPECT_GE(test, p->sent, 5000);
 }
 
-/* On the wire, waiting for it: what a call on one machine may then do at once. */
+/*
+ * Post on the wire, in advance, the requests that a call on one machine may
+ * execute at once.
+ */
 static void post_for_one_machine(struct kunit *test, struct pair *p,
 				 enum ib_wr_opcode op)
 {
@@ -1206,8 +1230,8 @@ static void post_for_one_machine(struct kunit *test, struct pair *p,
 }
 
 /*
- * The peer on one machine acknowledges at once, or replies at once. Bottom
- * halves are on again, all the same, after a share of the work.
+ * The peer on one machine acknowledges or responds at once. Bottom halves are
+ * on again after a share of the work in any case.
  */
 static void one_share(struct kunit *test, enum ib_wr_opcode op)
 {
@@ -1244,7 +1268,7 @@ static void requester__one_share_of_reads(struct kunit *test)
 	one_share(test, IB_WR_RDMA_READ);
 }
 
-/* A softirq is charged to nobody: it copies what there is credit for. */
+/* A softirq is charged to nobody: it copies as much as there is credit for. */
 static void requester__softirq_copies_little(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1259,7 +1283,7 @@ static void requester__softirq_copies_little(struct kunit *test)
 	psn = qp->req.psn;
 	arx_requester_run(qp);
 	bytes = ((qp->req.psn - psn) & ARX_PSN_MASK) * MTU;
-	/* There is none left, however often softirqs come. */
+	/* There is no credit left, however often softirqs run. */
 	psn = qp->req.psn;
 	for (i = 0; i < 16; i++)
 		arx_requester_run(qp);
@@ -1268,11 +1292,12 @@ static void requester__softirq_copies_little(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bytes, 32 * 1024);
 	KUNIT_EXPECT_EQ(test, more, 0);
 	pair_settle(p);
-	KUNIT_EXPECT_GT(test, qp->req.credit, 0);	/* as that one copied */
+	/* copied by the requester before */
+	KUNIT_EXPECT_GT(test, qp->req.credit, 0);
 	EXPECT_WC(test, &p->side[0].scq, 0, IB_WC_SUCCESS);
 }
 
-/* What a received packet lets go: 64 KiB, and the rest when NAPI is done. */
+/* A received packet causes 64 KiB; the rest follows when NAPI is done. */
 static void requester__little_for_an_ack(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1281,7 +1306,7 @@ static void requester__little_for_an_ack(struct kunit *test)
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, BUF);
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, BUF);
-	drop_wire(p);	/* a window of it */
+	drop_wire(p);	/* a window of packets */
 	local_bh_disable();
 	pair_rx(p, 0, &ack);
 	KUNIT_EXPECT_EQ(test, bytes_on_wire(p), 64U * 1024);
@@ -1290,7 +1315,7 @@ static void requester__little_for_an_ack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bytes_on_wire(p), (u32)BUF);
 }
 
-/* So does what a READ asks for. */
+/* The same for the responses to a READ. */
 static void responder__little_for_a_read(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1312,7 +1337,10 @@ static void end_rnr_wait(struct arx_qp *qp)
 	qp->comp.rewinds++;
 }
 
-/* The end of an RNR wait is progress, though one count falls as another rises. */
+/*
+ * The end of an RNR wait is progress, although one count falls while another
+ * rises.
+ */
 static void requester__rnr_over_is_progress(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1385,7 +1413,7 @@ static void local__reg_and_invalidate(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_FREE);
 
-	/* The peer may take it back as well, and only so often. */
+	/* The peer may invalidate it as well, but only once. */
 	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 3, mr), 0);
 	EXPECT_WC(test, &s->scq, 3, IB_WC_SUCCESS);
 	pair_recv(p, 1, 10, 0, 8);
@@ -1396,7 +1424,7 @@ static void local__reg_and_invalidate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pair_poll(&s->rcq).ex.invalidate_rkey,
 			mr->ib.rkey);
 
-	/* A region that is not its kind: 10.6.5.2 */
+	/* A region that cannot be invalidated: 10.6.5.2 */
 	pair_recv(p, 1, 11, 0, 8);
 	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 0, 5, IB_WR_SEND_WITH_INV,
 					    s->mr.key));
@@ -1407,7 +1435,7 @@ static void local__reg_and_invalidate(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
-/* A peer's request uses the region on another CPU: nobody spins for that. */
+/* A peer's request uses the region on another CPU: no CPU spins for that. */
 static void local__invalidate_in_use(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -1430,7 +1458,7 @@ static void local__invalidate_in_use(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
-/* The same by the peer: its message is taken once the region is free. */
+/* The same by the peer: its message is accepted once the region is free. */
 static void local__peer_invalidates_in_use(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -1467,8 +1495,8 @@ static void count_readers(struct pair *p, struct arx_qp *qp)
 }
 
 /*
- * While a READ is answered the region it reads cannot be taken back. Then it can
- * be, so that packets must not refer to it.
+ * While a READ is answered, its region cannot be invalidated. It can be
+ * afterwards, so packets must not refer to it.
  */
 static void local__read_holds_region(struct kunit *test)
 {
@@ -1513,7 +1541,9 @@ static void local__reg_refused(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
-/* Local work is done once, however often what is around it is sent. */
+/*
+ * Local work is executed once, however often the requests around it are sent.
+ */
 static void local__once(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1536,8 +1566,8 @@ static void local__once(struct kunit *test)
 }
 
 /*
- * An acknowledgment of the first transmission overtakes the second, which is
- * behind it by local work: what is acknowledged is not sent again.
+ * An acknowledgment of the first transmission overtakes the second, which local
+ * work delays: acknowledged requests are not sent again.
  */
 static void local__overtaken(struct kunit *test)
 {
@@ -1563,7 +1593,7 @@ static void local__overtaken(struct kunit *test)
 	for (i = 1; i < 4; i++)
 		EXPECT_WC(test, &s->scq, i, IB_WC_SUCCESS);
 
-	/* And what follows has the next PSN. */
+	/* The next request has the next PSN. */
 	while (pair_take(p, -1))
 		;
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 4, IB_SEND_SIGNALED, 0, 8);
@@ -1572,8 +1602,8 @@ static void local__overtaken(struct kunit *test)
 }
 
 /*
- * A refusal of the first transmission finds the second one held up before local
- * work that was done then: the WQE that it refuses is the one behind.
+ * A NAK of the first transmission finds the second one stopped before local
+ * work that was executed then: it refuses the WQE after the local work.
  */
 static void local__refused_behind(struct kunit *test)
 {
@@ -1597,7 +1627,7 @@ static void local__refused_behind(struct kunit *test)
 
 /* The completer. */
 
-/* One acknowledgment for many. */
+/* One acknowledgment for many requests. */
 static void completer__coalesced(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1606,7 +1636,8 @@ static void completer__coalesced(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, 0,
 			  2 * MTU);
-	ack(p, ARX_ACK_UNLIMITED, PSN + 6);	/* the first of the fourth */
+	/* the first packet of the fourth message */
+	ack(p, ARX_ACK_UNLIMITED, PSN + 6);
 	for (i = 0; i < 3; i++)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
 	EXPECT_NO_WC(test, &p->side[0].scq);
@@ -1615,7 +1646,7 @@ static void completer__coalesced(struct kunit *test)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
 }
 
-/* 9.7.5.1.2: only PSNs in flight. */
+/* 9.7.5.1.2: only PSNs in flight are accepted. */
 static void completer__out_of_window(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1661,7 +1692,7 @@ static void nak_name(const struct nak *nak, char *name)
 
 KUNIT_ARRAY_PARAM(nak, naks, nak_name);
 
-/* A NAK acknowledges what is before it, and fails the one it is about. */
+/* A NAK acknowledges the requests before its own, and fails its own. */
 static void completer__nak(struct kunit *test)
 {
 	const struct nak *nak = test->param_value;
@@ -1678,7 +1709,7 @@ static void completer__nak(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
 }
 
-/* Go back to the packet that is missing, also inside a message. */
+/* Go back to the missing packet, also inside a message. */
 static void completer__sequence_nak(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1711,7 +1742,7 @@ static void completer__retries(struct kunit *test)
 		pair_timeout(p, 0);
 		EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
 	}
-	/* Any progress begins the count again. */
+	/* Any progress resets the count. */
 	ack(p, ARX_ACK_UNLIMITED, PSN);
 	for (i = 0; i < 3; i++) {
 		drop_wire(p);
@@ -1725,7 +1756,9 @@ static void completer__retries(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
 }
 
-/* While nothing can be sent, nothing can be answered: that is no try. */
+/*
+ * While nothing can be sent, nothing can be acknowledged: that costs no retry.
+ */
 static void completer__blocked(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1740,7 +1773,7 @@ static void completer__blocked(struct kunit *test)
 	EXPECT_NO_WC(test, &s->scq);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 
-	/* Nor is what waits below sent again. */
+	/* Packets in flight on this machine are not sent again. */
 	drop_wire(p);
 	p->blocked = false;
 	pair_requester(p, 0);
@@ -1756,7 +1789,7 @@ static void completer__blocked(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
 }
 
-/* What this host drops is no try of the peer's either, but not for ever. */
+/* Packets that this machine drops cost no retry either, but not for ever. */
 static void completer__dropped(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1773,7 +1806,10 @@ static void completer__dropped(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
 }
 
-/* 11.2.4.2: a timeout of 0 is none, also for what was sent with another. */
+/*
+ * 11.2.4.2: a timeout of 0 disables the timer, also for requests sent with
+ * another timeout.
+ */
 static void completer__timeout_turned_off(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1781,7 +1817,7 @@ static void completer__timeout_turned_off(struct kunit *test)
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
 	KUNIT_EXPECT_TRUE(test, timer_pending(&qp->comp.retransmit));
-	timer_delete(&qp->comp.retransmit);	/* it fires */
+	timer_delete(&qp->comp.retransmit);	/* it expires */
 	qp->attr.timeout = 0;
 	p->sent = 0;
 	pair_timeout(p, 0);
@@ -1789,7 +1825,10 @@ static void completer__timeout_turned_off(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timer_pending(&qp->comp.retransmit));
 }
 
-/* Nor is it lost while it waits on this host; but it may be kept there. */
+/*
+ * Packets in flight on this machine are not lost; but they may be held for
+ * ever.
+ */
 static void completer__held(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1803,7 +1842,7 @@ static void completer__held(struct kunit *test)
 		pair_timeout(p, 0);
 	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
 
-	/* Some of it has arrived: the rest has its time once more. */
+	/* Part of it has arrived: the rest gets the full time again. */
 	ack(p, ARX_ACK_UNLIMITED, PSN);
 	for (i = 0; i < 7; i++)
 		pair_timeout(p, 0);
@@ -1816,7 +1855,7 @@ static void completer__held(struct kunit *test)
 	pair_timeout(p, 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_RETRY_EXC_ERR);
 
-	/* And another connection's. */
+	/* And of another connection. */
 	pair_bring(test, p, 0, IB_QPS_RTS);
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
@@ -1825,7 +1864,7 @@ static void completer__held(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
 }
 
-/* A slow link: as long as something leaves, nothing is lost. */
+/* A slow link: as long as packets leave, nothing is lost. */
 static void completer__held_less_and_less(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1837,7 +1876,10 @@ static void completer__held_less_and_less(struct kunit *test)
 		pair_timeout(p, 0);
 	KUNIT_EXPECT_NULL(test, pair_take(p, 0));
 
-	/* More and less in turn, as with what else the QP sends, is no progress. */
+	/*
+	 * Alternately more and fewer bytes, as with other traffic of the QP,
+	 * are no progress.
+	 */
 	for (i = 0; i < 7; i++) {
 		p->waits = i & 1 ? 60 : 51;
 		pair_timeout(p, 0);
@@ -1845,7 +1887,7 @@ static void completer__held_less_and_less(struct kunit *test)
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
 }
 
-/* Neither what is sent nor what is acknowledged touches a timer that runs. */
+/* Neither sending nor acknowledging touches a timer that runs. */
 static void completer__timer_left_alone(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1879,14 +1921,17 @@ static void answer_now(struct work_struct *work)
 	pair_rx(answered, 0, &run);
 }
 
-/* As on one machine: by a softirq that is due. */
+/* As on one machine: a softirq will respond. */
 static void answer_soon(struct pair *p, struct arx_qp *qp)
 {
 	answered = p;
 	queue_work(system_bh_wq, &answer_work);
 }
 
-/* What was answered by the time that a consumer's request is sent needs none. */
+/*
+ * Requests that are acknowledged by the time that the post returns need no
+ * timer.
+ */
 static void completer__timer_not_needed(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1903,21 +1948,21 @@ static void completer__timer_not_needed(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, timer_pending(&s->qp->comp.retransmit));
 }
 
-/* Who has sent may look when the QP has been taken out of service. */
+/* A sender may check the timer when the QP has left its working state. */
 static void completer__timer_too_late(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
-	timer_delete(&qp->comp.retransmit);	/* not yet armed, that is */
+	timer_delete(&qp->comp.retransmit);	/* not started yet, that is */
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_ERR, IB_QP_STATE), 0);
 	KUNIT_ASSERT_NE(test, qp->comp.una, qp->req.nxt);
 	arx_completer_arm(qp);
 	KUNIT_EXPECT_FALSE(test, timer_pending(&qp->comp.retransmit));
 }
 
-/* What has just been sent again is not late. */
+/* A request that has just been sent again gets the full time. */
 static void completer__time_of_a_retry(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1944,7 +1989,7 @@ static void completer__rnr(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		drop_wire(p);
 		ack(p, ARX_RNR_NAK(0), PSN);
-		/* Not a word before the time is over, however long it is. */
+		/* No response before the time is over, however long it is. */
 		pair_send(p, 0, IB_WR_RDMA_WRITE, 2 + i, 0, 0, 8);
 		for (j = 0; j < 10; j++)
 			pair_timeout(p, 0);
@@ -1959,7 +2004,7 @@ static void completer__rnr(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 3, IB_WC_WR_FLUSH_ERR);
 }
 
-/* 11.2.5.2: seven means for ever. */
+/* 11.2.5.2: seven means unlimited. */
 static void completer__rnr_for_ever(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -1978,8 +2023,8 @@ static void completer__rnr_for_ever(struct kunit *test)
 }
 
 /*
- * A receiver that was not ready is asked with a few packets, not with a window
- * full: on one CPU those would keep it from ever getting ready.
+ * A receiver that was not ready gets a few packets at a time, not a full
+ * window: on one CPU those would keep it from becoming ready.
  */
 static void completer__rnr_small_steps(struct kunit *test)
 {
@@ -2000,7 +2045,7 @@ static void completer__rnr_small_steps(struct kunit *test)
 	KUNIT_EXPECT_LE(test, tried, 8);
 	KUNIT_EXPECT_TRUE(test, asked);
 
-	/* Once something was taken, all the rest. */
+	/* Once a packet was accepted, all the rest. */
 	ack(p, ARX_ACK_UNLIMITED, PSN + tried - 1);
 	pair_settle(p);
 	while ((w = pair_take(p, 0)))
@@ -2008,7 +2053,7 @@ static void completer__rnr_small_steps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tried + then, 100);
 }
 
-/* 9.7.5.1.3: an acknowledgment behind a READ says that its data is lost. */
+/* 9.7.5.1.3: an acknowledgment after a READ says that its data is lost. */
 static void completer__implied_nak(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2052,7 +2097,7 @@ static void completer__implied_nak(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
 }
 
-/* Data answers a request twice; what overlaps is cut off. */
+/* A request is answered twice; the overlap is cut off. */
 static void completer__overlap(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2064,7 +2109,10 @@ static void completer__overlap(struct kunit *test)
 		       2 * MTU);
 	run.h.flags = ARX_FIRST;
 	pair_rx(p, 0, &run);
-	/* The application may already use what it sees; it stays. */
+	/*
+	 * The application may already use the received bytes; they must not
+	 * change.
+	 */
 	memset(p->side[0].buf, 0xee, 2 * MTU);
 	run = response(p, ARX_OP_READ_RESPONSE, ARX_ACK_UNLIMITED, PSN,
 		       4 * MTU);
@@ -2121,7 +2169,7 @@ static void completer__bad_response(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[0].buf, 0, BUF));
 }
 
-/* A READ whose memory went away meanwhile. */
+/* A READ whose memory was deregistered meanwhile. */
 static void completer__read_lkey(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2175,7 +2223,7 @@ static void responder__duplicate(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[1].buf, 0, 100));
 }
 
-/* Of a run that overlaps, what is new is taken. */
+/* The new part of an overlapping run is accepted. */
 static void responder__partial_duplicate(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2193,7 +2241,7 @@ static void responder__partial_duplicate(struct kunit *test)
 			   p->side[0].buf + 2 * MTU, MTU + 5);
 }
 
-/* Requests that arrive together have one answer, but for those with data. */
+/* Requests that arrive together get one response, except those with data. */
 static void responder__together(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2215,7 +2263,7 @@ static void responder__together(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 5 * 8);
 
-	/* A refusal is the answer to what came before, too. */
+	/* A NAK answers the requests before it, too. */
 	for (i = 5; i < 8; i++) {
 		run = pair_run(p, 1, i == 6 ? ARX_OP_SEND : ARX_OP_WRITE, WHOLE,
 			       PSN + i, p->side[0].buf, 8);
@@ -2238,7 +2286,7 @@ static void responder__together(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* A WRITE of @n packets, @at packets from the first one of all, by a NIC. */
+/* A WRITE of @n packets, @at packets after the first of all, from a NIC. */
 static void polled(struct pair *p, u32 at, u32 n)
 {
 	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN + at,
@@ -2249,7 +2297,10 @@ static void polled(struct pair *p, u32 at, u32 n)
 	pair_rx(p, 1, &run);
 }
 
-/* What a NIC delivers together has one answer, when all of it has been taken. */
+/*
+ * Packets that a NIC delivers together get one ACK, when all have been
+ * processed.
+ */
 static void responder__waits(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2266,7 +2317,7 @@ static void responder__waits(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 125 * MTU);
 
-	/* No more than a requester may have in flight at least. */
+	/* No more than the smallest window of a requester. */
 	local_bh_disable();
 	polled(p, 127, 2);
 	polled(p, 129, 126);
@@ -2274,13 +2325,16 @@ static void responder__waits(struct kunit *test)
 	polled(p, 255, 127);
 	EXPECT_SILENT(test, p, 1);
 
-	/* What came alone is answered, and what waits by that. */
+	/*
+	 * A packet that came alone is acknowledged at once, together with
+	 * waiting ones.
+	 */
 	run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN + 382, p->side[0].buf, 8);
 	run.h.dma_len = 8;
 	pair_rx(p, 1, &run);
 	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 382);
 
-	/* So is what is refused. */
+	/* So is a refused packet. */
 	polled(p, 383, 2);
 	EXPECT_SILENT(test, p, 1);
 	run = pair_run(p, 1, ARX_OP_SEND, WHOLE, PSN + 385, p->side[0].buf,
@@ -2292,7 +2346,9 @@ static void responder__waits(struct kunit *test)
 	pair_settle(p);
 	EXPECT_SILENT(test, p, 1);
 
-	/* A message's last packet may have come alone: see arx_gro_follows(). */
+	/*
+	 * A message's last packet may have come alone: see arx_gro_follows().
+	 */
 	local_bh_disable();
 	run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST, PSN + 385,
 		       p->side[0].buf, 2 * MTU);
@@ -2308,7 +2364,7 @@ static void responder__waits(struct kunit *test)
 	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 387);
 }
 
-/* Where nothing comes meanwhile, ACKs wait no more, until something does. */
+/* If no message comes meanwhile, ACKs wait no more, until one does. */
 static void responder__waits_in_vain(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2330,7 +2386,7 @@ static void responder__waits_in_vain(struct kunit *test)
 		}
 		EXPECT_SILENT(test, p, 1);
 	}
-	/* Eight to learn it, then one of 64. */
+	/* Eight to learn it, then one in 64. */
 	KUNIT_EXPECT_EQ(test, waited, 8 + 3);
 
 	/* msn is 250. The 256th waits again, and the next comes meanwhile. */
@@ -2354,7 +2410,7 @@ static void responder__waits_in_vain(struct kunit *test)
 	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2 * i + 5);
 }
 
-/* An ACK waits, and what would send it is late. */
+/* An ACK waits, and the context that would send it is late. */
 static struct pair *waiting(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2368,8 +2424,8 @@ static struct pair *waiting(struct kunit *test)
 }
 
 /*
- * Whoever has seen that a message is there may end the QP before its ACK has been
- * sent: the peer must not take the message for lost.
+ * An application that has seen the message may end the QP before its ACK has
+ * been sent: the peer must not take the message for lost.
  */
 static void responder__waits_until_error(struct kunit *test)
 {
@@ -2381,7 +2437,7 @@ static void responder__waits_until_error(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* Nor may it if the QP fails by itself. */
+/* The same if the QP fails by itself. */
 static void responder__waits_until_failed(struct kunit *test)
 {
 	struct pair *p = waiting(test);
@@ -2415,7 +2471,10 @@ static void responder__waits_until_destroyed(struct kunit *test)
 	p->side[1].qp = NULL;
 }
 
-/* What a run may carry fits behind what waits, or into a batch of its own. */
+/*
+ * A run of the maximum size fits after the waiting packets, or into a batch of
+ * its own.
+ */
 static void tx__max(struct kunit *test)
 {
 	struct arx_tx_batch batch = {};
@@ -2440,12 +2499,12 @@ static void tx__max(struct kunit *test)
 			else
 				most = max(most, end);
 		}
-		/* It is used up, not only respected. */
+		/* The maximum is used, not only respected. */
 		KUNIT_EXPECT_GT(test, most + mtu, ARX_TX_BATCH_MAX);
 	}
 }
 
-/* 9.7.5.2.4: one NAK until what is missing has come. */
+/* 9.7.5.2.4: one NAK until the missing packet has come. */
 static void responder__out_of_sequence(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2468,7 +2527,7 @@ static void responder__rnr(struct kunit *test)
 
 	request(p, ARX_OP_SEND, WHOLE, PSN, 0, 8);
 	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN);
-	/* What was in flight behind it is out of sequence: no word. */
+	/* Packets in flight after it are out of sequence: no response. */
 	request(p, ARX_OP_SEND, WHOLE, PSN + 1, 0, 8);
 	EXPECT_SILENT(test, p, 1);
 	pair_recv(p, 1, 1, 0, 8);
@@ -2477,7 +2536,7 @@ static void responder__rnr(struct kunit *test)
 	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
 }
 
-/* A WRITE with immediate needs a receive for its end only. */
+/* A WRITE with immediate needs a receive for its last packet only. */
 static void responder__rnr_at_the_end(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2495,15 +2554,15 @@ static void responder__rnr_at_the_end(struct kunit *test)
 
 /**
  * struct refusal - a request that is refused
- * @name: what is wrong
+ * @name: the fault
  * @op: of the request
  * @flags: of the request
  * @set: makes the fault; may be NULL
  * @len: of the payload
- * @first: begins a WRITE before it
- * @nak: answer
- * @event: at the responder's
- * @recv: of the receive WQE, if it is not flushed only
+ * @first: a WRITE begins before it
+ * @nak: expected response
+ * @event: expected event of the responder
+ * @recv: expected status of the receive WQE, if it is not flushed
  */
 struct refusal {
 	const char *name;
@@ -2612,7 +2671,10 @@ static void refusal_name(const struct refusal *r, char *name)
 
 KUNIT_ARRAY_PARAM(refusal, refusals, refusal_name);
 
-/* A refused request writes nothing, is told why, and ends the QP's service. */
+/*
+ * A refused request writes nothing, gets the right NAK, and ends the QP's
+ * service.
+ */
 static void responder__refuses(struct kunit *test)
 {
 	const struct refusal *r = test->param_value;
@@ -2639,7 +2701,7 @@ static void responder__refuses(struct kunit *test)
 	pair_rx(p, 1, &run);
 	pair_settle(p);
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(r->nak), psn);
-	/* C9-222.1: where a completion can tell, no event does. */
+	/* C9-222.1: if a completion reports the error, no event does. */
 	KUNIT_EXPECT_EQ(test, s->events[r->event], !r->recv);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_ERR);
 	EXPECT_WC(test, &s->rcq, 1, r->recv ? : IB_WC_WR_FLUSH_ERR);
@@ -2650,7 +2712,9 @@ static void responder__refuses(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* A QP that failed by a blocked NAK fails only after that was sent. */
+/*
+ * A QP that failed with a blocked NAK enters ERR only after the NAK was sent.
+ */
 static void responder__nak_first(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2676,8 +2740,8 @@ static void responder__nak_first(struct kunit *test)
 }
 
 /*
- * A NAK that waits behind a response is void once the request that it refused
- * has been accepted: the requester would give up what the responder completed.
+ * A NAK that waits for a response is void once the refused request has been
+ * accepted: the requester would give up a request that the responder completed.
  */
 static void responder__nak_too_late(struct kunit *test)
 {
@@ -2694,11 +2758,11 @@ static void responder__nak_too_late(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, s->qp->resp.ack_due);
 		KUNIT_EXPECT_NE(test, s->qp->resp.ack_syndrome,
 				ARX_ACK_UNLIMITED);
-		/* A duplicate takes nothing back. */
+		/* A duplicate does not void it. */
 		request(p, ARX_OP_READ, WHOLE, psn, 0, 8);
 		request(p, ARX_OP_SEND, WHOLE, psn - 1, 0, 8);
 		pair_recv(p, 1, 1, 0, 2 * MTU);
-		/* It need not even ask for an answer. */
+		/* The request need not even ask for a response. */
 		request(p, ARX_OP_SEND, ARX_FIRST, psn + 1, 0, MTU);
 		request(p, ARX_OP_SEND, ARX_LAST, psn + 2, 0, 8);
 		EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
@@ -2713,7 +2777,7 @@ static void responder__nak_too_late(struct kunit *test)
 	}
 }
 
-/* Zero bytes need no right to an address: 9.7.4.1.3 */
+/* 0 bytes need no right to an address: 9.7.4.1.3 */
 static void responder__zero_length(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2741,7 +2805,7 @@ static void atomic_request(struct pair *p, enum arx_op op, u32 psn, u64 compare,
 	pair_rx(p, 1, &run);
 }
 
-/* 9.4.5: done once, answered as often as asked, with what it was. */
+/* 9.4.5: executed once, answered as often as asked, with the first result. */
 static void rdatomic__atomic_replay(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2760,7 +2824,7 @@ static void rdatomic__atomic_replay(struct kunit *test)
 	atomic_request(p, ARX_OP_COMPARE_SWAP, PSN + 1, 101, 7);
 	w = EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + 1);
 	KUNIT_EXPECT_EQ(test, *word, 7);
-	/* The one before is still known, with a resource of two. */
+	/* With two resources the one before is still remembered. */
 	atomic_request(p, ARX_OP_FETCH_ADD, PSN, 0, 1);
 	w = EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN);
 	if (w)
@@ -2774,7 +2838,7 @@ static void rdatomic__atomic_replay(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *word, 8);
 }
 
-/* What is not the same request is no duplicate. */
+/* A request that differs is no duplicate. */
 static void rdatomic__replay_of_another(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2784,7 +2848,8 @@ static void rdatomic__replay_of_another(struct kunit *test)
 	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
 	atomic_request(p, ARX_OP_FETCH_ADD, PSN, 0, 1);
 	EXPECT_SILENT(test, p, 1);
-	request(p, ARX_OP_READ, WHOLE, PSN + 1, 0, MTU);	/* other bytes */
+	/* other bytes */
+	request(p, ARX_OP_READ, WHOLE, PSN + 1, 0, MTU);
 	EXPECT_SILENT(test, p, 1);
 	request(p, ARX_OP_READ, WHOLE, PSN + 1, MTU, 4 * MTU);	/* more */
 	EXPECT_SILENT(test, p, 1);
@@ -2798,7 +2863,7 @@ static void rdatomic__replay_of_another(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_RTS);
 }
 
-/* 9.7.5.1.4: the part that got lost is asked for. */
+/* 9.7.5.1.4: the lost part is requested again. */
 static void rdatomic__read_tail(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2816,12 +2881,12 @@ static void rdatomic__read_tail(struct kunit *test)
 		KUNIT_EXPECT_MEMEQ(test, w->data, p->side[1].buf + 2 * MTU,
 				   2 * MTU);
 	}
-	/* The sequence goes on behind the whole READ. */
+	/* The sequence continues after the whole READ. */
 	request(p, ARX_OP_WRITE, WHOLE, PSN + 4, 0, 8);
 	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 4);
 }
 
-/* Answers leave in the order of the requests. */
+/* Responses leave in the order of the requests. */
 static void rdatomic__answers_in_order(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2840,7 +2905,7 @@ static void rdatomic__answers_in_order(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* Answers that this host drops are due once more, in order, with the ACK. */
+/* Responses that this machine drops are due again, in order, with the ACK. */
 static void rdatomic__dropped(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2877,7 +2942,7 @@ static void rdatomic__dropped(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* 9.7.7.1: more at a time than was agreed to. */
+/* 9.7.7.1: more requests at a time than negotiated. */
 static void rdatomic__too_many(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2894,7 +2959,7 @@ static void rdatomic__too_many(struct kunit *test)
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_INV_REQ), PSN + 2);
 }
 
-/* Duplicates that are still to be answered are not more at a time. */
+/* Duplicates that are not answered yet do not count. */
 static void rdatomic__duplicates_do_not_count(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2912,14 +2977,15 @@ static void rdatomic__duplicates_do_not_count(struct kunit *test)
 	arx_qp_schedule(p->side[1].qp);
 	pair_settle(p);
 	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_RTS);
-	while (pair_take(p, 1) && p->taken->run.h.psn != ((PSN + 2) & ARX_PSN_MASK))
+	while (pair_take(p, 1) &&
+	       p->taken->run.h.psn != ((PSN + 2) & ARX_PSN_MASK))
 		;
 	KUNIT_EXPECT_NOT_NULL(test, p->taken);
 	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 3);
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* A READ of two runs, answered by half, and another behind it. */
+/* A READ of two runs, half answered, and another one after it. */
 static void half_answered(struct pair *p)
 {
 	p->on_send = pair_block_second;
@@ -2935,7 +3001,7 @@ static void unblock_responder(struct pair *p)
 	pair_settle(p);
 }
 
-/* The first run of the answer was out; all of it comes behind that. */
+/* The first run of the response had left; all of it follows once more. */
 static void expect_answered_anew(struct kunit *test, struct pair *p)
 {
 	const u32 run = ARX_TX_RUN_MAX / MTU;
@@ -2949,8 +3015,8 @@ static void expect_answered_anew(struct kunit *test, struct pair *p)
 }
 
 /*
- * A duplicate that the network made of a READ in the middle of its answer: its
- * requester will not ask for what is due behind it, so that must stay.
+ * The network duplicated a READ whose response is half sent: the requester will
+ * not ask for the later responses, so these must stay.
  */
 static void rdatomic__duplicate_on_the_way(struct kunit *test)
 {
@@ -2961,7 +3027,10 @@ static void rdatomic__duplicate_on_the_way(struct kunit *test)
 	expect_answered_anew(test, p);
 }
 
-/* The same of one that was answered: the answer begun begins again behind it. */
+/*
+ * The same for a READ that was answered: the response in progress starts again
+ * after it.
+ */
 static void rdatomic__duplicate_of_an_older(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2981,7 +3050,10 @@ static void rdatomic__duplicate_of_an_older(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* A requester that went back asks for all of it: each is answered once more. */
+/*
+ * A requester that went back asks for all of it: each request is answered once
+ * more.
+ */
 static void rdatomic__all_again(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -2995,7 +3067,7 @@ static void rdatomic__all_again(struct kunit *test)
 	expect_answered_anew(test, p);
 }
 
-/* All that is counted comes around one day, whatever the rings' sizes. */
+/* All counts wrap around one day, whatever the rings' sizes. */
 static void rdatomic__counts_wrap(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3018,7 +3090,7 @@ static void rdatomic__counts_wrap(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, *(u64 *)p->side[1].buf, 3);
 
-	/* Answers that wait across the end. */
+	/* Responses that wait across the wrap. */
 	resp->reply_head = U32_MAX;
 	resp->reply_tail = U32_MAX;
 	p->blocked = true;
@@ -3029,7 +3101,7 @@ static void rdatomic__counts_wrap(struct kunit *test)
 		EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + i);
 }
 
-/* The region goes before a READ of it was answered. */
+/* The region is deregistered before a READ of it was answered. */
 static void rdatomic__read_of_a_lost_region(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -3046,8 +3118,8 @@ static void rdatomic__read_of_a_lost_region(struct kunit *test)
 }
 
 /*
- * The requester may have got its data, and told so, before a duplicate of the
- * request was answered: then the region's end harms nobody.
+ * The requester may have got its data before a duplicate of the request was
+ * answered, and may have reported so: then the end of the region harms no QP.
  */
 static void rdatomic__replay_of_a_lost_region(struct kunit *test)
 {
@@ -3093,7 +3165,7 @@ static void responder__ud(struct kunit *test)
 	pair_connect(test, p, IB_QPT_UD);
 	fill(p->side[0].buf, BUF, 1);
 
-	/* Nobody waits for it; a wrong Q_Key: nothing happens. */
+	/* No receive; a wrong Q_Key: nothing happens. */
 	ud_run(p, &run, 100);
 	pair_rx(p, 1, &run);
 	pair_recv(p, 1, 7, 0, 140);
@@ -3102,7 +3174,10 @@ static void responder__ud(struct kunit *test)
 	run.h.qkey++;
 	pair_rx(p, 1, &run);
 	EXPECT_NO_WC(test, &s->rcq);
-	/* Too long: the receive says so, and the next one takes what fits. */
+	/*
+	 * Too long: the receive reports it, and the next one gets a datagram
+	 * that fits.
+	 */
 	ud_run(p, &run, 101);
 	pair_rx(p, 1, &run);
 	EXPECT_WC(test, &s->rcq, 7, IB_WC_LOC_LEN_ERR);
@@ -3156,7 +3231,7 @@ static int ud_send(struct pair *p, u64 id, struct arx_ah *ah, u32 len, u32 qkey)
 	return err;
 }
 
-/* An address vector lives as long as requests that name it. */
+/* An address vector lives as long as requests that use it. */
 static void requester__ud(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3176,14 +3251,14 @@ static void requester__ud(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, w->run.h.src_qpn, s->qp->id.nr);
 	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
 
-	/* 10.2.5: the top bit asks for the QP's own Q_Key */
+	/* 10.2.5: the top bit means the QP's own Q_Key */
 	KUNIT_EXPECT_EQ(test, ud_send(p, 2, &ah, 8, 0x80010000), 0);
 	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
 	w = pair_take(p, 0);
 	KUNIT_ASSERT_NOT_NULL(test, w);
 	KUNIT_EXPECT_EQ(test, w->run.h.qkey, 0x1234);
 
-	/* Longer than a packet, then too long for anything. */
+	/* Longer than a packet, then longer than any message. */
 	KUNIT_EXPECT_EQ(test, ud_send(p, 3, &ah, 4097, 1), 0);
 	EXPECT_WC(test, &s->scq, 3, IB_WC_LOC_LEN_ERR);
 	EXPECT_SILENT(test, p, 0);
@@ -3194,7 +3269,10 @@ static void requester__ud(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 4, IB_WC_LOC_LEN_ERR);
 	KUNIT_EXPECT_EQ(test, refcount_read(&ah.av->ref), 1);
 
-	/* What was posted and never fetched lets go, too. */
+	/*
+	 * Requests that were posted and never fetched drop their references,
+	 * too.
+	 */
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
 	KUNIT_EXPECT_EQ(test, ud_send(p, 5, &ah, 8, 1), 0);
@@ -3204,14 +3282,14 @@ static void requester__ud(struct kunit *test)
 	arx_av_put(ah.av);
 }
 
-/* What names no address vector has none to let go. */
+/* A request without an address vector has no reference to drop. */
 static void requester__ud_without_av(struct kunit *test)
 {
 	struct pair *p = test->priv;
 
 	pair_connect(test, p, IB_QPT_UD);
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
-	/* As ib_drain_sq() does with any QP. */
+	/* Like ib_drain_sq() with any QP. */
 	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 0), 0);
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->req.fetched, 1);
@@ -3253,7 +3331,7 @@ static void stranger_name(const struct stranger *s, char *name)
 
 KUNIT_ARRAY_PARAM(stranger, strangers, stranger_name);
 
-/* Only to whom it would come by the wire as well. */
+/* Only to QPs that the wire would reach as well. */
 static void loopback__strangers(struct kunit *test)
 {
 	const struct stranger *s = test->param_value;
@@ -3266,7 +3344,7 @@ static void loopback__strangers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->side[1].qp->resp.epsn, PSN);
 }
 
-/* What was posted together is answered together. */
+/* Requests that are posted together get one response. */
 static void loopback__one_answer(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3313,7 +3391,7 @@ static void loopback__mtu_of_a_read(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 2, IB_WC_BAD_RESP_ERR);
 }
 
-/* A bad lkey of the sender's is its own affair. */
+/* A bad lkey of the sender concerns the sender only. */
 static void loopback__source_error(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3329,8 +3407,8 @@ static void loopback__source_error(struct kunit *test)
 }
 
 /*
- * What is wrong with the sender's own memory. Whatever the peer would have said
- * of the request, the request fails before it reaches the peer.
+ * Faults of the sender's own memory. Whatever the peer would have answered, the
+ * request fails before it reaches the peer.
  */
 struct own_fault {
 	const char *name;
@@ -3372,8 +3450,10 @@ static void own_fault_name(const struct own_fault *f, char *name)
 
 KUNIT_ARRAY_PARAM(own_fault, own_faults, own_fault_name);
 
-/* What the peer has against the request, too. */
-enum own_peer { PEER_READY, PEER_NOT_READY, PEER_SHORT, PEER_RKEY, PEER_ERR, OWN_PEERS };
+/* Faults for which the peer would refuse the request, too. */
+enum own_peer {
+	PEER_READY, PEER_NOT_READY, PEER_SHORT, PEER_RKEY, PEER_ERR, OWN_PEERS
+};
 
 static const enum ib_wr_opcode own_ops[] = {
 	IB_WR_SEND, IB_WR_SEND_WITH_IMM, IB_WR_RDMA_WRITE,
@@ -3395,7 +3475,9 @@ static void own_post(struct kunit *test, const struct own_fault *f,
 		{ .addr = (uintptr_t)p->side[0].buf + BUF - 8,
 		  .length = 4, .lkey = p->dma->lkey },
 	};
-	struct ib_atomic_wr a = { .remote_addr = IOVA, .rkey = rkey, .compare_add = 1 };
+	struct ib_atomic_wr a = {
+		.remote_addr = IOVA, .rkey = rkey, .compare_add = 1,
+	};
 	struct ib_rdma_wr r = { .remote_addr = IOVA, .rkey = rkey };
 	struct ib_send_wr *wr = atomic ? &a.wr : &r.wr;
 
@@ -3405,7 +3487,7 @@ static void own_post(struct kunit *test, const struct own_fault *f,
 	wr->sg_list = sge;
 	wr->num_sge = 2;
 	wr->send_flags = flags;
-	if (f->set == own_beyond) {	/* which takes an entry of 8 bytes */
+	if (f->set == own_beyond) {	/* which has an entry of 8 bytes */
 		sge[0].length -= 4;
 		sge[1].length += 4;
 	}
@@ -3457,13 +3539,17 @@ static void loopback__own_fault(struct kunit *test)
 	pair_connect(test, p, IB_QPT_RC);
 	for (i = 0; i < ARRAY_SIZE(own_ops); i++)
 		for (peer = 0; peer < OWN_PEERS; peer++) {
-			own_case(test, own_ops[i], peer, false, IB_SEND_SIGNALED);
+			own_case(test, own_ops[i], peer, false,
+				 IB_SEND_SIGNALED);
 			own_case(test, own_ops[i], peer, false, 0);
-			own_case(test, own_ops[i], peer, true, IB_SEND_SIGNALED);
+			own_case(test, own_ops[i], peer, true,
+				 IB_SEND_SIGNALED);
 		}
 }
 
-/* A key that is taken back in the middle of a message: what went before stays. */
+/*
+ * A key that is invalidated in the middle of a message: the first part stays.
+ */
 static void loopback__own_fault_later(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3496,7 +3582,10 @@ static void loopback__own_fault_later(struct kunit *test)
 	s->mr.state = ARX_MR_VALID;
 }
 
-/* A READ of what is no memory, by a key of all memory, is a remote error. */
+/*
+ * A READ of an address without memory, by a key of all memory, is a remote
+ * error.
+ */
 static void loopback__read_no_memory(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3555,8 +3644,8 @@ static void loopback__to_itself(struct kunit *test)
 }
 
 /*
- * A datagram has arrived when its sender's turn is over. (Through lo it waited
- * until that CPU came to it, and what was sent by another CPU overtook it.)
+ * A datagram has arrived when its sender's turn is over. (Through lo it would
+ * wait for that CPU's softirq, and datagrams of another CPU would overtake it.)
  */
 static void loopback__datagram(struct kunit *test)
 {
@@ -3596,7 +3685,7 @@ static void loopback__datagram(struct kunit *test)
 	arx_av_put(ah.av);
 }
 
-/* An IPv4 header is known by its checksum, and where it is. */
+/* An IPv4 header is recognised by its checksum and its place. */
 static void loopback__datagram_ipv4(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3612,7 +3701,8 @@ static void loopback__datagram_ipv4(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	memset(s->buf, 0xa5, ARX_GRH_LEN);
 	pair_recv(p, 1, 1, 0, 200);
-	KUNIT_EXPECT_EQ(test, ud_send_to(p, 2, &ah, s->qp->id.nr, 8, 0x1234), 0);
+	KUNIT_EXPECT_EQ(test, 0,
+			ud_send_to(p, 2, &ah, s->qp->id.nr, 8, 0x1234));
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, 20));
 	ip = (void *)s->buf + 20;
@@ -3684,7 +3774,10 @@ static void loopback__link_local(struct kunit *test)
 	arx_av_put(ah.av);
 }
 
-/* Each goes where its own address vector says, in whatever company. */
+/*
+ * Each datagram goes to its own address vector, whichever others are sent with
+ * it.
+ */
 static void loopback__datagrams_in_turn(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3704,7 +3797,7 @@ static void loopback__datagrams_in_turn(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		pair_recv(p, 1, i, 0, 200);
 
-	/* Nothing is sent before it is all posted. */
+	/* Nothing is sent before all are posted. */
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
 	for (i = 0; i < 4; i++) {
 		ud_send_to(p, 10, &there, 5, 8, 1);
@@ -3729,7 +3822,7 @@ static void loopback__datagrams_in_turn(struct kunit *test)
 	arx_av_put(there.av);
 }
 
-/* A bad lkey of a datagram's sender costs nobody a receive WQE. */
+/* A bad lkey of a datagram's sender uses up no receive WQE. */
 static void loopback__datagram_source_error(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -3742,7 +3835,8 @@ static void loopback__datagram_source_error(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	pair_recv(p, 1, 1, 0, 200);
 	p->dma->lkey ^= 0x100;
-	KUNIT_EXPECT_EQ(test, ud_send_to(p, 2, &ah, s->qp->id.nr, 8, 0x1234), 0);
+	KUNIT_EXPECT_EQ(test, 0,
+			ud_send_to(p, 2, &ah, s->qp->id.nr, 8, 0x1234));
 	p->dma->lkey ^= 0x100;
 	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_LOC_PROT_ERR);
 	EXPECT_NO_WC(test, &s->rcq);
@@ -3750,11 +3844,12 @@ static void loopback__datagram_source_error(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, memchr_inv(s->buf, 0, BUF));
 
 	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
-	KUNIT_EXPECT_EQ(test, ud_send_to(p, 3, &ah, s->qp->id.nr, 8, 0x1234), 0);
+	KUNIT_EXPECT_EQ(test, 0,
+			ud_send_to(p, 3, &ah, s->qp->id.nr, 8, 0x1234));
 	EXPECT_WC(test, &p->side[0].scq, 3, IB_WC_SUCCESS);
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
 
-	/* Nor is it hidden by what the peer would drop: no receive, Q_Key. */
+	/* Nor do the peer's reasons to drop it hide it: no receive, Q_Key. */
 	for (i = 0; i < 2; i++) {
 		p->dma->lkey ^= 0x100;
 		KUNIT_EXPECT_EQ(test, 0, ud_send_to(p, 4, &ah, s->qp->id.nr, 8,

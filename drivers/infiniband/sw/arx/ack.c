@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * What a responder owes its requester beside data: an ACK or a NAK, one at most.
- * While it waits, the next one takes its place.
+ * The ACK or NAK that a responder has to send. At most one is due at a time:
+ * while it waits, the next one replaces it.
  */
 
 #include "ack.h"
 #include "state.h"
 
 /*
- * Packets that an ACK may wait for. A requester's window may not be larger: that
- * of rdma_rxe is as large.
+ * Packets for which an ACK may wait. A requester's window must not be smaller:
+ * that of rdma_rxe has this size.
  */
 #define ARX_ACK_WITHIN	128
 
-/* After so many in a row that were about one message, ACKs wait no more, ... */
+/*
+ * ACKs stop waiting after this many in a row that had only one message to
+ * acknowledge, ...
+ */
 #define ARX_ACK_VAIN	8
 
-/* ... but for one of so many, to see whether that has changed. */
+/* ... except for one in this many, to see whether that has changed. */
 #define ARX_ACK_AGAIN	64
 
-/* What reports to the consumer that a NAK has ended its QP. */
+/* The event that reports that a NAK has ended the QP. */
 static int arx_ack_event(enum arx_nak_end end)
 {
 	switch (end) {
@@ -35,7 +38,7 @@ static int arx_ack_event(enum arx_nak_end end)
 }
 
 /**
- * arx_ack_nak - send a NAK, behind all responses still due
+ * arx_ack_nak - send a NAK, after all responses that are due
  * @qp: RC QP
  * @syndrome: of the AETH; the PSN is the expected one
  * @end: what the NAK ends. If it ends the QP, no further request is served, and
@@ -72,7 +75,8 @@ void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
 }
 
 /**
- * arx_ack_owes_nak - true if a NAK waits behind responses, or for the socket
+ * arx_ack_owes_nak - true if a NAK waits for responses before it, or for the
+ *	socket
  * @resp: responder
  */
 bool arx_ack_owes_nak(const struct arx_resp *resp)
@@ -92,7 +96,7 @@ void arx_ack_due(struct arx_qp *qp)
 
 	if (resp->dead)
 		return;
-	/* A NAK that could not be sent yet says more. */
+	/* A NAK that is still due says more. */
 	if (arx_ack_owes_nak(resp))
 		return;
 	resp->ack_due = true;
@@ -123,7 +127,7 @@ void arx_ack_sent(struct arx_qp *qp)
 }
 
 /**
- * arx_ack_owes_ack - true if an ACK is due, and nothing but that
+ * arx_ack_owes_ack - true if an ACK is due and no response before it
  * @resp: responder
  */
 bool arx_ack_owes_ack(const struct arx_resp *resp)
@@ -133,13 +137,13 @@ bool arx_ack_owes_ack(const struct arx_resp *resp)
 }
 
 /**
- * arx_ack_may_wait - true if other messages may be acknowledged by the same ACK
+ * arx_ack_may_wait - true if one ACK may acknowledge later messages, too
  * @resp: responder
  *
- * To make an ACK and have it take its way through both hosts costs as much as
- * several packets with payload. While a NIC delivers packets together, that of a
- * message waits until what has arrived by now has been taken: other messages may
- * be among it, which the same ACK acknowledges (9.7.5.1.2).
+ * To make an ACK and to carry it through both network stacks costs as much as
+ * several packets with payload. While a NIC delivers packets together, the ACK
+ * of a message waits until the received packets have been processed: they may
+ * contain other messages, which the same ACK acknowledges (9.7.5.1.2).
  */
 bool arx_ack_may_wait(const struct arx_resp *resp)
 {

@@ -26,11 +26,11 @@
 
 #ifndef ARX_HAS_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
-				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 enum hrtimer_restart (*fn)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
 {
 	hrtimer_init(timer, clock, mode);
-	timer->function = function;
+	timer->function = fn;
 }
 #endif
 

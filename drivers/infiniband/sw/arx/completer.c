@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The completer: takes acknowledgments and read data, moves @una forward and
- * completes WQEs in order. It owns the retries: a loss, a NAK or silence makes
- * it count a rewind, which the requester answers by going back to @una.
+ * The completer: processes acknowledgments and read data, moves @una forward
+ * and completes WQEs in order. It decides about retries: after a loss, a NAK or
+ * silence it counts a rewind, and the requester then goes back to @una.
  */
 
 #include "compat.h"
@@ -12,11 +12,11 @@
 #include "sock.h"
 #include "state.h"
 
-/* Microseconds; more only if the receiver asks for more. */
+/* Maximum wait in microseconds, unless the receiver asks for more. */
 #define ARX_RNR_DELAY_MAX	20000U
 #define ARX_RNR_ROW_MAX		11
 
-/* As many as there can be retries. */
+/* The largest number of retries. */
 #define ARX_HELD_MAX		7
 
 static u32 arx_completer_end(const struct arx_swqe *swqe)
@@ -24,7 +24,7 @@ static u32 arx_completer_end(const struct arx_swqe *swqe)
 	return arx_psn_add(swqe->first_psn, swqe->npkts);
 }
 
-/* The send queue moves past the oldest WQE. */
+/* The send queue advances past the oldest WQE. */
 static __always_inline void arx_completer_pass(struct arx_qp *qp,
 					       struct arx_swqe *swqe)
 {
@@ -36,7 +36,7 @@ static __always_inline void arx_completer_pass(struct arx_qp *qp,
 	arx_publish(&comp->done, comp->done + 1);
 }
 
-/* Tell of the oldest WQE; between arx_cq_begin() and arx_cq_end(). */
+/* Report the oldest WQE; between arx_cq_begin() and arx_cq_end(). */
 static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
 			       enum ib_wc_status status, u32 vendor_err)
 {
@@ -57,7 +57,7 @@ static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
 	return arx_cq_put(qp->scq, &cqe);
 }
 
-/* Complete the oldest WQE, which was not done. */
+/* Complete the oldest WQE, which was not complete. */
 static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 				 enum ib_wc_status status, u32 vendor_err)
 {
@@ -84,7 +84,10 @@ static __cold void arx_completer_fail(struct arx_qp *qp,
 	arx_qp_send_error(qp);
 }
 
-/* Is the oldest WQE over? Packets by @una, the rest when the requester says. */
+/*
+ * True if the oldest WQE is complete: one with packets by @una, any other when
+ * the requester has passed it.
+ */
 static bool arx_completer_retirable(const struct arx_qp *qp,
 				    const struct arx_swqe *swqe)
 {
@@ -93,15 +96,19 @@ static bool arx_completer_retirable(const struct arx_qp *qp,
 	if (swqe->npkts && swqe->status == IB_WC_SUCCESS &&
 	    qp->service == ARX_SERVICE_RC)
 		return arx_psn_diff(comp->una, arx_completer_end(swqe)) >= 0;
-	/* Done once, it is over, wherever a requester that went back now is. */
+	/*
+	 * Executed once, it is complete, wherever a requester that went back is
+	 * now.
+	 */
 	if (swqe->local && smp_load_acquire(&swqe->executed))
 		return true;
 	return (s32)(arx_published(&qp->req.sent) - comp->done) > 0;
 }
 
 /*
- * Complete the oldest WQEs as long as they are done, those wanted in one go: an
- * acknowledgment is often of many. Returns the first that is not done, or NULL.
+ * Complete the oldest WQEs as long as they are done, and report those that ask
+ * for it together, because an acknowledgment often covers many. Returns the
+ * first WQE that is not done, or NULL.
  */
 static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
 {
@@ -112,7 +119,10 @@ static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
 
 	while (comp->done != arx_published(&qp->req.fetched)) {
 		swqe = arx_qp_swqe(qp, comp->done);
-		/* In this order: the status is set before it is over. */
+		/*
+		 * In this order, because the status is set before the WQE is
+		 * complete.
+		 */
 		if (!arx_completer_retirable(qp, swqe) ||
 		    swqe->status != IB_WC_SUCCESS)
 			break;
@@ -133,8 +143,8 @@ static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
 }
 
 /*
- * Complete a WQE that failed; the first of them says why. One that is flushed
- * never is the first, also where the QP is in RTS again by now.
+ * Complete a WQE that failed; the first failed WQE has the reason. A flushed
+ * WQE is never the first, even if the QP is in RTS again.
  */
 static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
 {
@@ -151,10 +161,11 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 	struct arx_swqe *swqe;
 
 	while ((swqe = arx_completer_retire_done(qp))) {
-		bool sent = (s32)(arx_published(&qp->req.sent) - comp->done) > 0;
+		u32 behind = arx_published(&qp->req.sent) - comp->done;
+		bool sent = (s32)behind > 0;
 
 		if (arx_completer_retirable(qp, swqe)) {
-			/* If it is done, it was not so a moment ago. */
+			/* It is done now, but was not a moment ago. */
 			if (swqe->status != IB_WC_SUCCESS)
 				arx_completer_report(qp, swqe);
 		} else if (arx_qp_may(qp, ARX_QP_FLUSH) && sent) {
@@ -166,10 +177,10 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 }
 
 /**
- * arx_completer_retire - complete what the requester is done with
+ * arx_completer_retire - complete WQEs that the requester has passed
  * @qp: any QP
  *
- * For work that nothing acknowledges: local, UC, UD, failed and flushed WQEs.
+ * For work without an acknowledgment: local, UC, UD, failed and flushed WQEs.
  *
  * Context: bottom halves off; requester's lock may be held.
  */
@@ -180,7 +191,9 @@ void arx_completer_retire(struct arx_qp *qp)
 	spin_unlock(&qp->comp.lock);
 }
 
-/* Have the requester begin again at @una; what is sent anew has its time. */
+/*
+ * Make the requester start again at @una; retransmissions get the full timeout.
+ */
 static void arx_completer_rewind(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
@@ -189,7 +202,7 @@ static void arx_completer_rewind(struct arx_qp *qp)
 	arx_publish(&comp->rewinds, comp->rewinds + 1);
 }
 
-/* @una moved: the peer is alive, all budgets are full again. */
+/* @una moved: the peer is alive, so all retry counts are reset. */
 static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 {
 	struct arx_comp *comp = &qp->comp;
@@ -202,7 +215,10 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	comp->gap = false;
 }
 
-/* Responses are missing before what arrived: ask again, once for each gap. */
+/*
+ * Responses before the received packet are missing: request them again, once
+ * for each gap.
+ */
 static __cold void arx_completer_gap(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
@@ -215,8 +231,8 @@ static __cold void arx_completer_gap(struct arx_qp *qp)
 }
 
 /*
- * Everything before @end is acknowledged, but for READs and atomics whose
- * response did not come: an acknowledgment behind them says that it is lost
+ * Everything before @end is acknowledged, except READs and atomics whose
+ * response did not come: an acknowledgment after them says that it is lost
  * (9.7.5.1.3). Returns false in that case.
  */
 static bool arx_completer_advance(struct arx_qp *qp, u32 end)
@@ -250,7 +266,7 @@ static bool arx_completer_advance(struct arx_qp *qp, u32 end)
 	return whole;
 }
 
-/* The WQE that @una lies in; NULL if there is none. */
+/* The WQE that contains @una; NULL if there is none. */
 static struct arx_swqe *arx_completer_current(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
@@ -281,7 +297,7 @@ static enum ib_wc_status arx_completer_nak_status(u8 code)
 	}
 }
 
-/* One try less; false, and the QP failed, when there was none left. */
+/* Use one retry; false if none was left, and the QP has failed. */
 static bool arx_completer_retry(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
@@ -311,9 +327,9 @@ static __cold void arx_completer_nak(struct arx_qp *qp, u8 syndrome)
 }
 
 /*
- * How long to wait: at least what the receiver asks for. Each RNR NAK without
- * progress doubles it, up to a limit: trying is work in softirq context, and at
- * 10 us apart may leave the receiving program no time to post a WQE.
+ * Wait time: at least what the receiver asks for. Each RNR NAK without progress
+ * doubles it, up to a limit: retries are work in softirq context, and at 10 us
+ * intervals may leave the receiving program no time to post a WQE.
  */
 static ktime_t arx_completer_rnr_delay(struct arx_qp *qp, u8 syndrome)
 {
@@ -327,7 +343,7 @@ static ktime_t arx_completer_rnr_delay(struct arx_qp *qp, u8 syndrome)
 	return ns_to_ktime(us * (u64)NSEC_PER_USEC);
 }
 
-/* 9.7.5.2.8: the receiver has no WQE; try again after the time it names. */
+/* 9.7.5.2.8: the receiver has no WQE; try again after the time in the NAK. */
 static __cold void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
 {
 	struct arx_comp *comp = &qp->comp;
@@ -340,7 +356,7 @@ static __cold void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
 		arx_completer_fail(qp, IB_WC_RNR_RETRY_EXC_ERR, syndrome);
 		return;
 	}
-	if (comp->rnr_left != 7)	/* 7: for ever */
+	if (comp->rnr_left != 7)	/* 7: unlimited */
 		comp->rnr_left--;
 	comp->retries_left = qp->attr.retry_cnt;	/* the peer is alive */
 	WRITE_ONCE(comp->rnr_wait, true);
@@ -358,7 +374,7 @@ static void arx_completer_ack(struct arx_qp *qp, const struct arx_run *run)
 			arx_completer_gap(qp);
 		return;
 	}
-	/* A NAK acknowledges all before its own PSN. */
+	/* A NAK acknowledges all requests before its PSN. */
 	if (!arx_completer_advance(qp, psn)) {
 		arx_completer_gap(qp);
 		return;
@@ -371,10 +387,7 @@ static void arx_completer_ack(struct arx_qp *qp, const struct arx_run *run)
 		arx_completer_nak(qp, run->h.syndrome);
 }
 
-/*
- * Data of a READ or atomic at @una, for the WQE it belongs to: put it where
- * the SGEs say.
- */
+/* Write the data of a READ or atomic at @una to the SGEs of its WQE. */
 static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 				struct arx_iter *from, u32 off, u32 len,
 				u32 npkts)
@@ -422,14 +435,14 @@ static void arx_completer_atomic(struct arx_qp *qp, struct arx_swqe *swqe,
 	arx_completer_place(qp, swqe, &from, 0, sizeof(orig), 1);
 }
 
-/* A response that carries data: it must be the one due at @una. */
+/* A response with data: it must be the one due at @una. */
 static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 {
 	bool atomic = run->h.op == ARX_OP_ATOMIC_ACK;
 	struct arx_swqe *swqe;
 	bool read;
 
-	/* It acknowledges all before the request it answers. */
+	/* It acknowledges all requests before its own. */
 	if (!arx_completer_advance(qp, run->h.psn) ||
 	    qp->comp.una != run->h.psn) {
 		arx_completer_gap(qp);
@@ -450,9 +463,10 @@ static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 }
 
 /*
- * Only PSNs in flight count: [una, nxt). What begins there and goes on behind is
- * more than was asked for, and an error like any other. Read data that begins
- * before may overlap what is due, if the far end answered a request twice.
+ * True for PSNs in flight only: [una, nxt). A run that begins there and ends
+ * later has more than was requested, which is an error like any other. Read
+ * data that begins before may overlap the due data, if the responder answered a
+ * request twice: the overlap is cut off.
  */
 static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 {
@@ -465,9 +479,9 @@ static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 }
 
 /**
- * arx_completer_rx - take an acknowledgment or response data
+ * arx_completer_rx - process an acknowledgment or response data
  * @qp: RC QP
- * @run: from its peer, by the wire or on this host
+ * @run: from its peer, over the wire or on this machine
  *
  * Context: softirq or bottom halves off, RCU read side; the peer's responder
  * lock may be held.
@@ -496,13 +510,15 @@ bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
 
 static unsigned long arx_completer_timeout(const struct arx_qp *qp)
 {
-	/* 11.2.4.2: 4.096 us << timeout; the timer looks twice before it acts */
+	/*
+	 * 11.2.4.2: 4.096 us << timeout; the timer expires twice before it acts
+	 */
 	u64 us = (4096ULL << qp->attr.timeout) / 1000;
 
 	return max(1UL, usecs_to_jiffies(min_t(u64, us, UINT_MAX)));
 }
 
-/* Is something in flight, and no timer running that may still run? */
+/* True if a request is in flight and the timer is not running. */
 static bool arx_completer_unwatched(const struct arx_qp *qp)
 {
 	const struct arx_comp *comp = &qp->comp;
@@ -513,16 +529,17 @@ static bool arx_completer_unwatched(const struct arx_qp *qp)
 }
 
 /**
- * arx_completer_arm - watch over what the requester has sent
+ * arx_completer_arm - start the retransmission timer if a request is in flight
  * @qp: any QP
  *
- * A pending timer is left alone: when it fires it looks whether @una moved
- * since it was armed, so that packets need not touch it. The state is looked at
- * under the lock: once it has changed, arx_completer_stop() ends the timer for
- * good.
+ * A pending timer is not changed: when it expires, it checks whether @una moved
+ * since it was started, so that packets need not touch the timer. The state is
+ * checked under the lock: once it has changed, arx_completer_stop() ends the
+ * timer for good.
  *
- * Context: any but hard interrupts; requester's lock may be held; @qp stays, by
- * an RCU read section or because its consumer may not destroy it meanwhile.
+ * Context: any but hard interrupts; requester's lock may be held; @qp must stay
+ * valid, by an RCU read section or because its consumer may not destroy it
+ * meanwhile.
  */
 void arx_completer_arm(struct arx_qp *qp)
 {
@@ -530,7 +547,11 @@ void arx_completer_arm(struct arx_qp *qp)
 
 	if (qp->service != ARX_SERVICE_RC)
 		return;
-	smp_mb();	/* req.nxt before the look; pairs with the lock in the handler */
+	/*
+	 * req.nxt before the check of the timer; pairs with the lock in the
+	 * handler
+	 */
+	smp_mb();
 	if (!arx_completer_unwatched(qp))
 		return;
 
@@ -544,11 +565,12 @@ void arx_completer_arm(struct arx_qp *qp)
 }
 
 /*
- * Is there another reason than the peer that nothing was acknowledged? Nothing
- * can be sent, or what was sent is still on this host, in a queue or waiting for
- * a neighbour, or was dropped by it: sending it again is no try. A packet may be
- * held for good, and a host may drop all, so that is no excuse for ever, unless
- * there are less of them each time.
+ * True if nothing was acknowledged for another reason than the peer. No packet
+ * can be sent, or the packets are still on this machine, in a queue or waiting
+ * for a neighbour, or this machine dropped them: sending them again costs no
+ * retry. A packet may be held for ever, and a machine may drop all packets. So
+ * this is true only a limited number of times, unless fewer bytes are queued
+ * each time.
  */
 static bool arx_completer_excused(struct arx_qp *qp)
 {
@@ -572,9 +594,9 @@ static bool arx_completer_excused(struct arx_qp *qp)
 
 /**
  * arx_completer_expired - nothing was acknowledged for attr.timeout
- * @qp: whose retransmission timer has fired
+ * @qp: QP whose retransmission timer has expired
  *
- * Most often all is acknowledged by now: then nothing else is touched.
+ * Most often everything is acknowledged by then, and no other field is touched.
  *
  * Context: softirq; no QP lock held.
  * Return: true if the requester should run.
@@ -587,7 +609,7 @@ bool arx_completer_expired(struct arx_qp *qp)
 	spin_lock(&comp->lock);
 	if (comp->una == arx_published(&qp->req.nxt))
 		goto out;
-	/* The timeout may have been turned off since it was armed. */
+	/* The timeout may have been disabled since the timer was started. */
 	if (!arx_qp_may(qp, ARX_QP_ACKED) || !qp->attr.timeout)
 		goto out;
 
@@ -606,8 +628,8 @@ out:
 }
 
 /**
- * arx_completer_rnr_over - the time is up that an RNR NAK asked for
- * @qp: whose requester should run
+ * arx_completer_rnr_over - the wait time of an RNR NAK is over
+ * @qp: QP whose requester should run
  *
  * Context: softirq; no QP lock held.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Requests to a QP on this host: its responder reads the payload where it lies
- * and copies it once, without headers, packets or an ICRC. It checks a run here
- * exactly as one from the wire, so that both behave alike.
+ * Requests to a QP of this machine: its responder reads the payload in place
+ * and copies it once, without headers, packets or an ICRC. The responder checks
+ * such a run exactly as one from the wire, so that both behave alike.
  */
 
 #include <linux/udp.h>
@@ -28,12 +28,12 @@ static int arx_loopback_datagram(struct arx_qp *peer, const struct arx_av *av,
 }
 
 /**
- * arx_loopback_rx - hand a request over to a QP on this host
+ * arx_loopback_rx - hand a request over to a QP of this machine
  * @peer: from arx_send_run()
- * @av: where to
+ * @av: destination
  * @run: the request; its payload iterator is used up
  *
- * The peer answers at arx_loopback_answer(); datagrams have no answer.
+ * The peer responds in arx_loopback_answer(); datagrams have no response.
  *
  * Context: as arx_send_run(); the requester's lock is held.
  * Return: as arx_responder_rx().
@@ -47,16 +47,17 @@ int arx_loopback_rx(struct arx_qp *peer, const struct arx_av *av,
 }
 
 /**
- * arx_loopback_answer - have a peer on this host answer a turn's requests
+ * arx_loopback_answer - make a peer on this machine respond to a turn's
+ *	requests
  * @qp: whose requester has sent
- * @peer: to whom in this turn, or NULL
- * @bytes: of the requester's share; less what the peer replies with
+ * @peer: destination of the turn's requests, or NULL
+ * @bytes: of the requester's share; reduced by the peer's responses
  *
- * READ responses are copied on behalf of who reads: what is more than @bytes
- * waits for its next turns.
+ * READ responses are copied on behalf of the reader: those beyond @bytes wait
+ * for its next turns.
  *
  * Context: as arx_send_run(), and in the same RCU read section.
- * Return: true if the peer has more to reply.
+ * Return: true if the peer has more responses.
  */
 bool arx_loopback_answer(struct arx_qp *qp, struct arx_qp *peer, u32 *bytes)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The queue pair. Each stage owns its part and is the only writer of it; what
- * another stage may read is marked "published" and read with acquire order.
+ * The queue pair. Each stage owns its part and is its only writer. A field that
+ * another stage may read is marked "published" and is read with acquire order.
  *
- * Locks nest: req.lock, then resp.lock (the peer's, on one host), then
- * comp.lock, then the receive queue's, then the CQ's. All are taken with
- * bottom halves off, and nearly all work is done inside an RCU read section:
- * a QP found by its number stays valid to the end of it. See
- * Documentation/locking.rst.
+ * Locks nest: req.lock, then resp.lock (the peer's, on one machine), then
+ * comp.lock, then the receive queue's, then the CQ's. All are taken with bottom
+ * halves off, and nearly all work is done inside a section: a QP found by its
+ * number stays valid to the end of the section. See Documentation/locking.rst.
  */
 #ifndef ARX_QP_H
 #define ARX_QP_H
@@ -26,17 +25,17 @@ struct sk_buff;
 
 /**
  * struct arx_swqe - kernel copy of a send WQE, from fetch to completion
- * @wqe: what the application wrote, read once
- * @op: enum arx_op of what goes on the wire; meaningless for local work
+ * @wqe: the application's WQE, read once
+ * @op: enum arx_op on the wire; unused for local work
  * @wc_opcode: enum ib_wc_opcode of the completion
- * @local: no packet: fast registration, invalidation, window binding
- * @executed: local work has been done; going back must not do it again
+ * @local: sends no packet: fast registration, invalidation, window binding
+ * @executed: local work was executed; a retransmission must not repeat it
  * @status: enum ib_wc_status to complete with; set before req.sent passes it
  * @flags: enum arx_pkt_flags of the message's last packet
  * @first_psn: PSN of the first packet
- * @npkts: PSNs consumed: requests, or for READ the responses
+ * @npkts: PSNs used: request packets, or for READ response packets
  * @length: bytes of payload
- * @av: UD: where to
+ * @av: UD: destination
  * @sge: wqe.num_sge entries
  */
 struct arx_swqe {
@@ -61,17 +60,18 @@ static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
 }
 
 /**
- * struct arx_tx_batch - what leaves together
- * @av: where to; NULL: nothing was sent
- * @peer: it is a QP on this host, which has the runs already, but owes answers
- * @dst: route of the packets, held; NULL: none, and there are no packets
- * @first: the first of them, from its BTH on; the others follow by ->next
- * @end: where the next one goes
- * @psn: of the first; they are consecutive
+ * struct arx_tx_batch - packets of a stage that leave together
+ * @av: destination; NULL: no packets
+ * @peer: a QP of this machine that has received the runs already, and whose
+ *	responses are due
+ * @dst: route of the packets, held; NULL: there are no packets
+ * @first: the first packet, from its BTH on; the others follow by ->next
+ * @end: place for the next packet
+ * @psn: PSN of the first packet; PSNs are consecutive
  * @sport: UDP source port
- * @n: how many
+ * @n: number of packets
  * @len: bytes from BTH to ICRC, of all
- * @largest: of the largest
+ * @largest: bytes of the largest packet
  */
 struct arx_tx_batch {
 	const struct arx_av *av;
@@ -87,10 +87,11 @@ struct arx_tx_batch {
 };
 
 /**
- * struct arx_tx_order - what has left and orders what follows
- * @cpu: whose queues hold what the stage has sent, -1: nobody's
- * @next: the CPU that waits until @cpu has delivered it, -1: none
- * @data: answers with data may be among it
+ * struct arx_tx_order - packets that have left and constrain the order of later
+ *	ones
+ * @cpu: CPU whose queues hold packets of the stage, -1: none
+ * @next: CPU that waits until @cpu has delivered its packets, -1: none
+ * @data: the packets may include READ responses
  */
 struct arx_tx_order {
 	int cpu;
@@ -99,11 +100,11 @@ struct arx_tx_order {
 };
 
 /**
- * struct arx_tx_out - the way out of a stage
- * @batch: what leaves next
- * @order: what has left
- * @dropped: this host dropped a part of the last batch, and takes nothing more
- *	until the stage has taken that back and cleared this
+ * struct arx_tx_out - the transmit side of a stage
+ * @batch: packets that have not left yet
+ * @order: packets that have left
+ * @dropped: this machine dropped a part of the last batch. Nothing more is
+ *	accepted until the stage has gone back and cleared this
  * @lost: if @dropped: PSN of the first packet that was dropped
  */
 struct arx_tx_out {
@@ -116,40 +117,41 @@ struct arx_tx_out {
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
-	ARX_REQ_LOOK,		/* the watch's timer has fired */
-	ARX_REQ_PULL,		/* the peer on this machine has more to reply */
+	ARX_REQ_LOOK,		/* the timer of the watch has expired */
+	ARX_REQ_PULL, /* the peer on this machine has more READ responses */
 };
 
 /**
  * struct arx_req - the requester: SQ to runs
- * @lock: whoever holds it runs the requester for everybody
- * @pending: what others want; looked at again after the lock is dropped
- * @fetched: SQ index behind the last WQE copied; published
- * @sent: SQ index of the WQE to send next; published: all before it have been
- *	handed over, executed or given a status
+ * @lock: the holder runs the requester for all callers
+ * @pending: requests of callers that found @lock taken; checked again after
+ *	@lock is released
+ * @fetched: SQ index after the last WQE copied; published
+ * @sent: SQ index of the WQE to send next; published: all WQEs before it have
+ *	been handed over, executed or given a status
  * @offset: payload bytes of WQE @sent already handed over
  * @psn: next PSN to send; goes back on a retransmission
- * @nxt: PSN behind the last ever sent; published
- * @end_psn: PSN behind the last fetched WQE
- * @rewinds: comp.rewinds answered so far
+ * @nxt: PSN after the last one ever sent; published
+ * @end_psn: PSN after the last fetched WQE
+ * @rewinds: the last value of comp.rewinds that was served
  * @rd_sent: READs and atomics handed over, counted like comp.rd_done
- * @rd_psns: the PSNs that they take, counted like comp.rd_psns
+ * @rd_psns: their PSNs, counted like comp.rd_psns
  * @unacked: packets sent since the last acknowledge request
- * @flush_end: if @flushes, SQ index behind the last WQE that left SQE unsent
- * @out: the way out; its batch is empty between turns
- * @waiting: stopped for the completer; published, see arx_requester_run()
- * @blocked: stopped for the socket, which starts it again; published
- * @dropped: stopped because this host dropped its packets; tx.c starts it again;
- *	published
- * @failed: a WQE got an error status: no further one is executed
+ * @flush_end: if @flushes, SQ index after the last WQE that SQE left unsent
+ * @out: its transmit side; the batch is empty between turns
+ * @waiting: waits for the completer; published, see arx_requester_run()
+ * @blocked: waits for the socket, which starts it again; published
+ * @dropped: waits because this machine dropped its packets; tx.c starts it
+ *	again; published
+ * @failed: a WQE got an error status: no later one is executed
  * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
- * @local: what was sent last went to a QP on this machine; published
- * @credit: bytes that softirqs may copy to that QP, negative if they copied more
- *	than was charged for; published
+ * @local: the last run went to a QP of this machine; published
+ * @credit: bytes that softirqs may copy to that QP, negative after they copied
+ *	more than was charged; published
  */
 struct arx_req {
-	spinlock_t lock;	/* of all but pending; who sends only tries */
+	spinlock_t lock; /* protects all but pending; senders use trylock */
 	unsigned long pending;
 	u32 fetched;
 	u32 sent;
@@ -174,17 +176,19 @@ struct arx_req {
 };
 
 /**
- * struct arx_watch - looking at the send ring unasked; all under req.lock
+ * struct arx_watch - polling of the send ring without a doorbell; all under
+ *	req.lock
  * @on: ARX_RING_NO_KICK is set
- * @cpu: the CPU that looks, -1 for none; published
+ * @cpu: the CPU that polls, -1 for none; published
  * @origin: the CPU of the application when @cpu was chosen
- * @until: jiffies from which on it is to be chosen anew
- * @vain: looks in a row that found nothing
- * @again: so many requests after it ended it is asked whether to begin
- * @hurry: log2 of how much sooner than doorbell_usecs the next look is due
- * @seen: req.fetched at the last look, or when it was asked whether to begin
- * @heard: resp.msn when it was asked whether to begin
- * @timer: the next look
+ * @until: in jiffies: time to choose @cpu again
+ * @vain: fruitless polls in a row
+ * @again: number of requests after the end of polling after which the
+ *	conditions are checked again
+ * @hurry: log2 of the ratio of doorbell_usecs to the present interval
+ * @seen: req.fetched at the last poll or check of the conditions
+ * @heard: resp.msn at the last check of the conditions
+ * @timer: the next poll
  */
 struct arx_watch {
 	bool on;
@@ -202,14 +206,14 @@ struct arx_watch {
 /**
  * struct arx_rd - a READ or atomic at the responder
  * @atomic: else a READ
- * @psn: of the request, and of the first response packet
+ * @psn: PSN of the request, and of the first response packet
  * @npkts: response packets
- * @va: address the request named
- * @rkey: key the request named
+ * @va: address in the request
+ * @rkey: key in the request
  * @length: READ: bytes
  * @orig: atomic: the value before
- * @msn: to put in the response
- * @again: a duplicate asked for it
+ * @msn: MSN of the response
+ * @again: replay for a duplicate request
  */
 struct arx_rd {
 	bool atomic;
@@ -224,8 +228,9 @@ struct arx_rd {
 };
 
 /**
- * struct arx_reply - a response that is due, in order
- * @rd: what is answered: a first request, or the part a duplicate asks for
+ * struct arx_reply - a response that is due; responses are in order
+ * @rd: the request that is answered: a first request, or the part that a
+ *	duplicate asks for
  * @sent: response packets sent so far
  */
 struct arx_reply {
@@ -247,37 +252,39 @@ enum arx_nak_end {
  * @lock: serialises all of it
  * @epsn: expected PSN
  * @msn: messages completed, 24 bits
- * @nak_sent: a sequence NAK was sent for @epsn; no other until it arrives
- * @dead: a NAK ended this QP's service; all further requests are dropped
+ * @nak_sent: a sequence NAK was sent for @epsn; no other is sent until that PSN
+ *	arrives
+ * @dead: a NAK ended this QP's service; all later requests are dropped
  * @established: IB_EVENT_COMM_EST has been sent
  * @op: enum arx_op of the message in progress
  * @in_message: between its first and last packet
  * @have_rwqe: @rwqe holds the receive WQE of this message
  * @received: bytes of the message placed so far
- * @va: WRITE: where the next byte goes
- * @left: WRITE: bytes still to come by the RETH
- * @rkey: WRITE
+ * @va: WRITE: address of the next byte
+ * @left: WRITE: bytes that the RETH announced and that have not come
+ * @rkey: WRITE: key of the RETH
  * @rd: READ and atomic requests, a ring of @rd_size
  * @rd_size: entries of @rd: max_dest_rd_atomic, rounded up to a power of two
- *	since what counts them comes around, or 0
+ *	because the counts wrap around, or 0
  * @rd_next: count of requests ever stored in @rd
- * @replies: responses due, a ring of twice @rd_size
- * @reply_head: count of replies ever queued
- * @reply_tail: count of replies ever finished
- * @ack_due: an ACK or NAK follows behind the replies
- * @unacked: packets with payload since the last one
- * @told: @msn of the last one
- * @vain: how many in a row were about one message, at most ARX_ACK_VAIN
- * @polled: as of struct arx_run, of any part of the message
- * @ack_syndrome: its AETH syndrome
- * @ack_psn: its PSN
- * @ack_end: what it ends
+ * @replies: responses that are due, a ring of twice @rd_size
+ * @reply_head: count of responses ever queued
+ * @reply_tail: count of responses ever finished
+ * @ack_due: an ACK or NAK follows the responses
+ * @unacked: packets with payload since the last ACK
+ * @told: @msn of the last ACK
+ * @vain: ACKs in a row that had only one message to acknowledge, at most
+ *	ARX_ACK_VAIN
+ * @polled: as in struct arx_run, of any part of the message
+ * @ack_syndrome: AETH syndrome of the due ACK or NAK
+ * @ack_psn: PSN of the due ACK or NAK
+ * @ack_end: what the NAK ends
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
- * @out: the way out; its batch is empty while @lock is free
- * @rwqe: receive WQE in use
+ * @out: its transmit side; the batch is empty while @lock is free
+ * @rwqe: receive WQE of the message
  */
 struct arx_resp {
-	spinlock_t lock;	/* of all */
+	spinlock_t lock;	/* protects all below */
 	u32 epsn;
 	u32 msn;
 	bool nak_sent;
@@ -314,25 +321,26 @@ struct arx_resp {
  * @lock: serialises all of it
  * @una: oldest PSN not acknowledged; published
  * @done: SQ index of the oldest WQE not completed; published
- * @told: SQ index behind the last WQE that a completion told of; published
+ * @told: SQ index after the last WQE that a completion reported; published
  * @rd_done: READs and atomics completed; published
  * @rd_psns: PSNs of READs and atomics before @una; published, before @una is
  * @rewinds: times the requester must go back to @una; published
  * @rnr_wait: the requester must wait for @rnr; published
- * @retries_left: of attr.retry_cnt
- * @rnr_left: of attr.rnr_retry
+ * @retries_left: remaining retries of attr.retry_cnt
+ * @rnr_left: remaining RNR retries of attr.rnr_retry
  * @rnr_row: RNR NAKs in a row, without progress between them; published
- * @held: expiries of @retransmit, since @una moved, that were no try because
- *	packets had not left this host, though none did meanwhile
- * @waited: if there were some, the least of what was still there
+ * @held: expiries of @retransmit since @una moved that cost no retry, because
+ *	packets were still on this machine, although none had left since the
+ *	expiry before
+ * @waited: if packets were, their smallest number of bytes so far
  * @timer_una: @una when @retransmit was armed
- * @gap_una: @una for which a lost response has already caused a rewind
+ * @gap_una: value of @una for which a lost response has already caused a rewind
  * @gap: @gap_una is valid
- * @retransmit: fires when nothing was acknowledged for attr.timeout
+ * @retransmit: expires when nothing was acknowledged for attr.timeout
  * @rnr: ends @rnr_wait
  */
 struct arx_comp {
-	spinlock_t lock;	/* of all */
+	spinlock_t lock;	/* protects all below */
 	u32 una;
 	u32 done;
 	u32 told;
@@ -355,51 +363,56 @@ struct arx_comp {
 /**
  * struct arx_qp - queue pair
  * @ib: the core's part
- * @attr: what modify_qp set; written in process context only, under all locks
- * @av: connected: where to; set on the way to RTR; RCU
+ * @attr: attributes set by modify_qp; written in process context only, under
+ *	all locks
+ * @av: connected: destination; set at the transition to RTR; RCU
  * @id: its number, in arx_qps unless it is QP1
  * @state: enum ib_qp_state; written under @state_lock
  * @mtu: path MTU in bytes
  * @service: enum arx_service
  * @sq_sig_all: every send is signalled
- * @tx_blocked: @tx_sk was full; whoever clears it schedules the QP
- * @tx_behind: the same, packets must not overtake those of another CPU
- * @tx_level: bytes that waited below when this host dropped packets, 0: it did
- *	not, or none waited; whoever clears it schedules the QP
- * @tx_sk: owns the packets on their way down, see tx.c
+ * @tx_blocked: @tx_sk was full; the context that clears the flag schedules the
+ *	QP
+ * @tx_behind: packets must not overtake those of another CPU; cleared in the
+ *	same way
+ * @tx_level: bytes in flight on this machine when it dropped packets, 0: it
+ *	dropped none, or none were in flight; the context that clears it
+ *	schedules the QP
+ * @tx_sk: owns the packets on their way through the stack, see tx.c
  * @scq: send CQ
  * @sq: send ring
  * @swqes: kernel copies of the WQEs between comp.done and req.fetched
- * @swqe_mask: number of copies there is room for - 1; at most that of @sq.
- *	Both change under req.lock and comp.lock, so either lock will do to read
- * @swqe_size: bytes of one, whole cache lines
+ * @swqe_mask: number of copies that fit - 1; at most that of @sq. Both change
+ *	under req.lock and comp.lock, so either lock is enough to read them
+ * @swqe_size: bytes of one copy, whole cache lines
  * @max_send_sge: as granted
  * @max_inline: as granted
  * @req: requester
- * @watch: of @sq
+ * @watch: polling of @sq
  * @comp: completer
  * @resp: responder
  * @rcq: receive CQ
  * @srq: or NULL
  * @rq: own receive queue, unless @srq
  * @sq_prod: kernel consumers: next slot to fill, under @post_lock
- * @post_lock: kernel consumers' posting of sends
- * @state_lock: innermost but for the event handler
+ * @post_lock: serialises posting of sends by kernel consumers
+ * @state_lock: innermost, except for the event handler
  * @work: runs requester and responder from softirq context
- * @move: the same, on a certain CPU
- * @tx_round: packets of UC or UD have been delivered, see tx.c
- * @memcg: memory cgroup of the application that made it, or NULL
- * @grow: makes room for more copies than can be had in atomic context
- * @full: there was no memory for that; not tried again until the QP is reset
- * @tx_retry: this host dropped packets: schedules the QP a little later
- * @worker: of its application, or NULL; see worker.c
- * @late: goes on with what stays on this machine, without a @worker
+ * @move: the same work, on a certain CPU
+ * @tx_round: drains the CPU that delivers packets of UC or UD, see tx.c
+ * @memcg: memory cgroup of the application that created it, or NULL
+ * @grow: makes room for more copies than atomic context can allocate
+ * @full: that failed for lack of memory; not tried again until the QP is reset
+ * @tx_retry: this machine dropped packets: schedules the QP a little later
+ * @worker: thread of its application, or NULL; see worker.c
+ * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
- * @retired: it is to be destroyed: @worker takes it no more; under its lock
+ * @retired: the QP is being destroyed: @worker does not take it any more; under
+ *	its lock
  *
- * In such an order that what a message comes by is in few cache lines: with
- * thousands of QPs in turn, to fetch these is what one more of them costs. The
- * sender's are from the end of @attr on, the receiver's there and in @resp.
+ * The order of fields keeps those of a message's path in few cache lines: with
+ * thousands of QPs in turn, fetching these lines is the cost of one more QP.
+ * The sender's are from the end of @attr on, the receiver's there and in @resp.
  */
 struct arx_qp {
 	struct ib_qp ib;
@@ -429,8 +442,8 @@ struct arx_qp {
 	struct arx_srq *srq;
 	struct arx_recvq rq;
 	u32 sq_prod;
-	spinlock_t post_lock;	/* of sq_prod */
-	spinlock_t state_lock;	/* of writing state */
+	spinlock_t post_lock;	/* protects sq_prod */
+	spinlock_t state_lock;	/* protects writes of state */
 	struct work_struct work;
 	struct work_struct move;
 	struct work_struct tx_round;
@@ -480,8 +493,8 @@ static inline struct arx_swqe *arx_qp_swqe(const struct arx_qp *qp, u32 index)
 }
 
 /*
- * For counts of one stage that others read: whoever sees the new one sees what
- * was written before it, too.
+ * For counts of one stage that another stage reads: a reader that sees the new
+ * count sees all earlier stores of the stage, too.
  */
 static inline void arx_publish(u32 *count, u32 value)
 {

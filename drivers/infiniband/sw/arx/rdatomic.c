@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * READ and atomic requests at the responder, and the order of answers. A
- * request is kept until max_dest_rd_atomic newer ones have come, so that a
- * duplicate gets the same answer (9.4.5, 9.7.5.1.4): an atomic its stored
- * value, a READ the memory as it now is. Answers leave in the order of the
- * requests; an ACK or NAK waits behind the responses before it.
+ * READ and atomic requests at the responder, and the order of responses. A
+ * request is stored until max_dest_rd_atomic newer ones have come, so that a
+ * duplicate gets the same response (9.4.5, 9.7.5.1.4): an atomic its stored
+ * value, a READ the present content of memory. Responses leave in the order of
+ * the requests; an ACK or NAK waits for the responses before it.
  */
 
 #include "ack.h"
@@ -14,7 +14,7 @@
 #include "send.h"
 #include "tx.h"
 
-/* A reply counts as at least so many bytes of the responder's share. */
+/* A response counts as at least this many bytes of the responder's share. */
 #define ARX_REPLY_LEAST		1024U
 
 static struct arx_rd *arx_rdatomic_slot(struct arx_resp *resp, u32 n)
@@ -37,14 +37,17 @@ static u32 arx_rdatomic_end(const struct arx_rd *rd)
 	return arx_psn_add(rd->psn, rd->npkts);
 }
 
-/* Have @rd answered behind what is already due; the caller knows of room. */
+/*
+ * Queue the response for @rd after those that are due; the caller has checked
+ * for room.
+ */
 static void arx_rdatomic_queue(struct arx_resp *resp, const struct arx_rd *rd)
 {
 	*arx_rdatomic_reply_slot(resp, resp->reply_head++) =
 		(struct arx_reply) { .rd = *rd };
 }
 
-/* Does the reply counted @n end before @psn? */
+/* True if response @n ends before @psn. */
 static bool arx_rdatomic_before(struct arx_resp *resp, u32 n, u32 psn)
 {
 	const struct arx_rd *rd = &arx_rdatomic_reply_slot(resp, n)->rd;
@@ -53,11 +56,12 @@ static bool arx_rdatomic_before(struct arx_resp *resp, u32 n, u32 psn)
 }
 
 /*
- * Have @rd answered once more, in its place; the caller knows of room. It takes
- * the place of what is left of an earlier answer to the same request. Of what
- * is due behind it, first answers begin anew: a requester that went back asks
- * for them and finds them waiting, and if the network made the duplicate nobody
- * will ask. Others are dropped: only who went back again can be missing them.
+ * Queue a replay for @rd, in its place; the caller has checked for room. It
+ * replaces the rest of an earlier response to the same request. First responses
+ * that are due after it start again: a requester that went back asks for them
+ * and finds them waiting; if the network made the duplicate, no request comes.
+ * Replays after it are dropped: only a requester that goes back again can miss
+ * them.
  */
 static void arx_rdatomic_queue_again(struct arx_resp *resp,
 				     const struct arx_rd *rd)
@@ -76,14 +80,14 @@ static void arx_rdatomic_queue_again(struct arx_resp *resp,
 			put.again &= old.again;
 		if (same || old.again)
 			continue;
-		/* At or before @i, so nothing unread is overwritten. */
+		/* At or before @i, so no unread entry is overwritten. */
 		arx_rdatomic_queue(resp, &put);
 		put = old;
 	}
 	arx_rdatomic_queue(resp, &put);
 }
 
-/* Is the answer to the request at @psn due, and not begun? */
+/* True if the response to the request at @psn is due and has not begun. */
 static bool arx_rdatomic_waits(struct arx_resp *resp, u32 psn)
 {
 	u32 i;
@@ -97,7 +101,7 @@ static bool arx_rdatomic_waits(struct arx_resp *resp, u32 psn)
 	return false;
 }
 
-/* First requests that wait for their answers; what is asked again is not new. */
+/* Number of first requests that wait for their responses, without replays. */
 static u32 arx_rdatomic_due(struct arx_resp *resp)
 {
 	u32 due = 0;
@@ -141,7 +145,7 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 	if (!mr)
 		return ARX_NO_ACCESS;
 	at = arx_mr_at(mr, h->va, &len);
-	/* An MR's iova and its memory may disagree in their low bits. */
+	/* An MR's iova and its memory may differ in their low bits. */
 	if (at && len == sizeof(u64))
 		err = arx_mr_atomic(at, swap, swap ? h->compare : h->swap_add,
 				    h->swap_add, orig);
@@ -169,7 +173,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	};
 	enum arx_verdict verdict;
 
-	/* More at a time than was agreed to: 9.7.7.1 */
+	/* More requests at a time than negotiated: 9.7.7.1 */
 	if (arx_rdatomic_due(resp) >= qp->attr.max_dest_rd_atomic ||
 	    arx_rdatomic_full(resp)) {
 		arx_ack_refuse(qp, ARX_INVALID);
@@ -192,11 +196,13 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	rd.msn = resp->msn;
 	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
 	arx_rdatomic_queue(resp, &rd);
-	/* The response acknowledges all before it, and what a NAK asked for. */
+	/*
+	 * The response acknowledges all requests before, and makes a NAK void.
+	 */
 	resp->ack_due = false;
 }
 
-/* The stored request that covers PSN @psn; an empty slot covers none. */
+/* The stored request that contains @psn; an empty slot contains none. */
 static struct arx_rd *arx_rdatomic_find(struct arx_resp *resp, u32 psn)
 {
 	u32 i;
@@ -212,9 +218,9 @@ static struct arx_rd *arx_rdatomic_find(struct arx_resp *resp, u32 psn)
 }
 
 /**
- * arx_rdatomic_replay - answer a duplicate READ or atomic again
+ * arx_rdatomic_replay - respond to a duplicate READ or atomic
  * @qp: RC QP
- * @run: the request; a READ may ask for the tail of the first one only
+ * @run: the request; a READ may ask for the tail of the first request only
  *
  * A duplicate that is not a part of a stored request is dropped.
  *
@@ -247,10 +253,10 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 		rd.npkts = arx_run_npkts(rd.length, qp->mtu);
 	}
 	rd.again = true;
-	/* A duplicate of the network's will be answered anyway. */
+	/* A duplicate that the network made gets its response in any case. */
 	if (arx_rdatomic_waits(resp, rd.psn))
 		return;
-	/* One request in many parts is nothing that a requester does. */
+	/* A requester does not ask for one request in many parts. */
 	if (!arx_rdatomic_full(resp))
 		arx_rdatomic_queue_again(resp, &rd);
 }
@@ -273,7 +279,10 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	arx_iter_none(&run->payload);
 }
 
-/* The rest of @run's memory is there: a DMA region may name what is none. */
+/*
+ * True if the rest of @run's memory exists: a DMA region may have addresses
+ * without memory.
+ */
 static bool arx_rdatomic_readable(const struct arx_run *run)
 {
 	struct arx_iter it __uninitialized;
@@ -284,7 +293,7 @@ static bool arx_rdatomic_readable(const struct arx_run *run)
 	return !arx_iter_skip(&it, run->len);
 }
 
-/* To the wire, or to the completer of a QP on this host. */
+/* To the wire, or to the completer of a QP of this machine. */
 static int arx_rdatomic_send_run(struct arx_qp *qp, struct arx_av *av,
 				 struct arx_run *run)
 {
@@ -293,16 +302,19 @@ static int arx_rdatomic_send_run(struct arx_qp *qp, struct arx_av *av,
 
 	if (!peer)
 		return err;
-	/* The fault of this side, of which a NAK tells the reader. */
+	/* This side's fault, which a NAK reports to the reader. */
 	if (run->h.op == ARX_OP_READ_RESPONSE && !arx_rdatomic_readable(run))
 		return -EFAULT;
-	/* Its requester may be the caller's caller: not here. */
+	/* Its requester may be the caller's caller: only schedule. */
 	if (arx_completer_rx(peer, run))
 		arx_qp_go_on(peer);
 	return 0;
 }
 
-/* The next run of a READ response, about @most bytes: how many, or an error. */
+/*
+ * Send the next run of a READ response, about @most bytes. Returns their
+ * number, or an error.
+ */
 static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 				  struct arx_reply *reply, u32 most)
 {
@@ -332,7 +344,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 		if (!mr)
 			return -EFAULT;
 		arx_iter_mr(&run.payload, mr, rd->va + off, run.len);
-		/* A request can take such a region back at any time. */
+		/* A request can invalidate such a region at any time. */
 		run.lasts = !arx_mr_is_fast(mr);
 	}
 	err = arx_rdatomic_send_run(qp, av, &run);
@@ -358,7 +370,7 @@ static int arx_rdatomic_send_atomic(struct arx_qp *qp, struct arx_av *av,
 	return 0;
 }
 
-/* The ACK or NAK behind the responses. */
+/* Send the ACK or NAK after the responses. */
 static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 {
 	struct arx_resp *resp = &qp->resp;
@@ -373,9 +385,9 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 }
 
 /*
- * The memory of a READ went away before all of it was sent. Where a duplicate
- * asked for it, the first answer may have arrived meanwhile, and the consumer
- * have been told so: nobody did anything wrong.
+ * The memory of a READ was deregistered before all of it was sent. For a
+ * replay, the first response may have arrived meanwhile, and the consumer may
+ * have seen its completion: no side made a mistake.
  */
 static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 {
@@ -391,8 +403,8 @@ static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 }
 
 /*
- * Send responses as far as @bytes goes; false if some remain, as they do when
- * the socket is full.
+ * Send responses of up to @bytes; false if some remain, for example because the
+ * socket is full.
  */
 static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av,
 				      u32 *bytes)
@@ -419,8 +431,8 @@ static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av,
 }
 
 /*
- * This host dropped packets from a PSN on: responses since reply @first, which
- * was the oldest before they were sent, or only the ACK behind them.
+ * This machine dropped packets from a PSN on: responses from @first on, which
+ * was the oldest before they were sent, or only the ACK after them.
  */
 static __cold void arx_rdatomic_take_back(struct arx_resp *resp, u32 first)
 {
@@ -443,15 +455,16 @@ static __cold void arx_rdatomic_take_back(struct arx_resp *resp, u32 first)
 }
 
 /**
- * arx_rdatomic_reply - send what is due: responses, then the ACK or NAK
+ * arx_rdatomic_reply - send due responses, then the ACK or NAK
  * @qp: RC QP
- * @bytes: of responses that may be sent; less those that were, afterwards
+ * @bytes: limit for responses; reduced by those that were sent
  *
  * Stops when the socket is full (tx.c schedules the QP) or @bytes are used up.
- * What this host drops is due again; a NAK that ended the QP is not.
+ * Responses that this machine drops are due again; a NAK that ended the QP is
+ * not.
  *
  * Context: responder's lock held, RCU read side.
- * Return: true if there is more to send and nothing in the way but @bytes.
+ * Return: true if more could be sent with a larger @bytes.
  */
 bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes)
 {

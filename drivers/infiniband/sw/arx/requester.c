@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The requester: takes WQEs from the send ring, turns them into runs and hands
- * those over. It works in the context of whoever rang the doorbell, or in
- * softirq context when the completer, a timer or a drained socket lets it go
- * on. It never waits: whatever stops it (window, fence, RNR, a full socket)
- * has somebody else start it again.
+ * these over. It runs in the context of the doorbell, or in softirq context
+ * when the completer, a timer or a drained socket starts it again. It never
+ * waits: each condition that stops it (window, fence, RNR, a full socket) has
+ * code elsewhere that starts it again.
  */
 
 #include "compat.h"
@@ -20,25 +20,25 @@
 #include "watch.h"
 
 /*
- * Packets of SENDs and WRITEs in flight. Without congestion control this is what
- * bounds a burst into a receiver's backlog; 512 packets of 4 KiB cover 2 MiB.
- * A READ or atomic is one packet here. Its responses, which take PSNs, too, come
+ * Packets of SENDs and WRITEs in flight. Without congestion control this bounds
+ * a burst into a receiver's backlog; 512 packets of 4 KiB cover 2 MiB. A READ
+ * or atomic counts as no packet here: its responses, which take PSNs, too, come
  * the other way.
  */
 #define ARX_WINDOW		512
 
-/* Bytes of READ responses to wait for; a READ of any length may be the last. */
+/* Bytes of outstanding READ responses; the last READ may have any length. */
 #define ARX_READ_BYTES		(2U * 1024 * 1024)
 
 /*
- * And to a receiver that was not ready, until it takes something again. What is
- * sent there in vain is work in softirq context: a whole window of it can take
- * longer than the receiver asked to wait, and on a single CPU the receiving
- * program would never come to post a WQE.
+ * The same for a receiver that was not ready, until it accepts a request again.
+ * Fruitless requests are work in softirq context. A whole window of them can
+ * take longer than the receiver asked to wait, and on a single CPU the
+ * receiving program would never run to post a WQE.
  */
 #define ARX_WINDOW_RNR		4
 
-/* 9.7.2: PSNs in flight are in order as long as they are half of all. */
+/* 9.7.2: PSNs in flight can be ordered as long as they are half of all. */
 #define ARX_PSN_SPAN		BIT(23)
 
 /* An acknowledge request at least this often keeps the window moving. */
@@ -47,31 +47,31 @@
 /* WQEs of a caller's share, see struct arx_share. */
 #define ARX_SHARE_WQES		64
 
-/* To copy so many bytes costs less than to post the WQE that asks for it. */
+/* Copying this many bytes costs less than posting the WQE. */
 #define ARX_WQE_BYTES		256
 
-/* Times that one caller takes req.lock for others, before it leaves the rest. */
+/* How often one caller takes req.lock again for other callers. */
 #define ARX_HOLDS		8
 
 /* Why a turn stopped. */
 enum arx_turn {
-	ARX_TURN_GO,		/* not yet */
-	ARX_TURN_IDLE,		/* nothing to do, or a QP that does not send */
-	ARX_TURN_WAIT,		/* for the completer */
-	ARX_TURN_BLOCKED,	/* for the socket; tx.c wakes the QP */
-	ARX_TURN_DROPPED,	/* this host dropped packets; tx.c wakes the QP */
+	ARX_TURN_GO,		/* it has not stopped */
+	ARX_TURN_IDLE, /* nothing to send, or a QP that does not send */
+	ARX_TURN_WAIT,		/* waits for the completer */
+	ARX_TURN_BLOCKED,	/* waits for the socket; tx.c wakes the QP */
+	ARX_TURN_DROPPED, /* this machine dropped packets; tx.c wakes the QP */
 	ARX_TURN_SPENT,		/* its share is used up */
 };
 
 /**
- * struct arx_share - what one caller of the requester may still do
- * @bytes: to hand over, and to have a peer on this machine reply with
- * @wqes: to deal with; each look at a WQE counts
- * @charged: the time is that of a process, not a softirq's
+ * struct arx_share - work that one caller of the requester may still do
+ * @bytes: bytes to hand over, and READ responses of a peer on this machine
+ * @wqes: WQEs to process; each step with a WQE counts
+ * @charged: runs in the time of a process, not of a softirq
  *
  * Bottom halves are off until a caller returns. So all turns of a caller have
- * one share, however often something lets the requester go on meanwhile: on one
- * machine the peer acknowledges within the turn, and other threads may post.
+ * one share, however often the requester may continue meanwhile: on one machine
+ * the peer acknowledges within the turn, and other threads may post.
  */
 struct arx_share {
 	u32 bytes;
@@ -79,7 +79,7 @@ struct arx_share {
 	bool charged;
 };
 
-/* WQE @req.sent is over for the requester: what follows is the completer's. */
+/* The requester is done with WQE @req.sent, which is now the completer's. */
 static void arx_requester_next(struct arx_qp *qp)
 {
 	struct arx_req *req = &qp->req;
@@ -88,7 +88,7 @@ static void arx_requester_next(struct arx_qp *qp)
 	arx_publish(&req->sent, req->sent + 1);
 }
 
-/* Nothing behind a WQE that failed here may be executed. */
+/* No WQE after one that failed here may be executed. */
 static __cold void arx_requester_fail(struct arx_qp *qp,
 				      struct arx_swqe *swqe,
 				      enum ib_wc_status status)
@@ -105,8 +105,8 @@ static bool arx_requester_full(const struct arx_qp *qp)
 }
 
 /*
- * Copy and check the next WQE of the ring. PSNs are given out here, so that a
- * WQE keeps its PSNs however often it is sent.
+ * Copy and check the next WQE of the ring. PSNs are assigned here, so that a
+ * WQE keeps its PSNs for all retransmissions.
  */
 static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 {
@@ -118,13 +118,13 @@ static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 	if (!waiting)
 		return ARX_TURN_IDLE;
 	if (waiting > arx_ring_entries(&qp->sq)) {
-		/* No producer index that an honest ring can have. */
+		/* No valid ring has such a producer index. */
 		arx_qp_error(qp, IB_EVENT_QP_FATAL);
 		return ARX_TURN_IDLE;
 	}
-	/* A copy is not ours again before its last user was completed. */
+	/* A copy can be used again only after its last WQE was completed. */
 	if (arx_requester_full(qp)) {
-		arx_completer_retire(qp);	/* what this turn has sent */
+		arx_completer_retire(qp);	/* packets of this turn */
 		if (arx_requester_full(qp) && !arx_swqes_add(qp))
 			return ARX_TURN_WAIT;
 	}
@@ -137,7 +137,10 @@ static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 	return ARX_TURN_GO;
 }
 
-/* Need the requester not come by @swqe again, as all before @una arrived? */
+/*
+ * True if the requester need not process @swqe again, because all PSNs before
+ * @una arrived.
+ */
 static bool arx_requester_over(const struct arx_swqe *swqe, u32 una)
 {
 	u32 end = arx_psn_add(swqe->first_psn, swqe->npkts);
@@ -156,8 +159,8 @@ static u32 arx_requester_rd_left(const struct arx_swqe *swqe, u32 una)
 }
 
 /*
- * Go to @psn, which is @una or was sent since: to the WQE that it lies in, or
- * the next. READs and atomics before that WQE stay handed over.
+ * Go to @psn, which is @una or was sent since: to the WQE that contains @psn,
+ * or to the next one. READs and atomics before that WQE stay handed over.
  */
 static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 {
@@ -188,7 +191,8 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 	}
 
 	if (index != req->sent)
-		req->failed = false;	/* until it comes by again */
+		/* until the requester reaches the failed WQE again */
+		req->failed = false;
 	req->offset = 0;
 	if (index != req->fetched) {
 		pkts = arx_psn_diff(psn, arx_qp_swqe(qp, index)->first_psn);
@@ -197,19 +201,19 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 	req->psn = psn;
 	req->unacked = 0;
 	arx_publish(&req->sent, index);
-	/* Local work that was stepped over may be the oldest. */
+	/* Local work that was skipped may be the oldest. */
 	arx_completer_retire(qp);
 }
 
 /*
- * Go to the oldest PSN not acknowledged: back after a loss, forward when an
- * acknowledgment of an earlier transmission overtook a retransmission. In
- * either case what was sent or done before may be stepped over, even behind
- * @sent; the WQE where it ends is the one that @una lies in, or the next.
+ * Go to the oldest PSN that is not acknowledged: back after a loss, forward
+ * when an acknowledgment of an earlier transmission overtook a retransmission.
+ * In both cases WQEs that were sent or executed before may be skipped, even
+ * after @sent. The seek ends at the WQE that contains @una, or at the next one.
  */
 static void arx_requester_seek(struct arx_qp *qp)
 {
-	/* If @una moves on from here, the next step seeks again. */
+	/* If @una moves after this, the next step seeks again. */
 	qp->req.rewinds = arx_published(&qp->comp.rewinds);
 	arx_requester_go_to(qp, arx_published(&qp->comp.una));
 	arx_count(arx_qp_dev(qp), REWINDS);
@@ -224,18 +228,18 @@ static bool arx_requester_must_seek(const struct arx_qp *qp)
 }
 
 /*
- * PSNs [psn, psn + n) are about to be sent. Published first: on one host the
- * acknowledgment arrives before arx_loopback_rx() returns.
+ * PSNs [psn, psn + n) are about to be sent. Published first, because on one
+ * machine the acknowledgment arrives before arx_loopback_rx() returns.
  */
 static void arx_requester_cover(struct arx_req *req, u32 n)
 {
-	/* Not by arx_psn_diff(): @n may be half of all PSNs. */
+	/* Not by arx_psn_diff(), because @n may be half of all PSNs. */
 	if (((req->nxt - req->psn) & ARX_PSN_MASK) < n)
 		arx_publish(&req->nxt, arx_psn_add(req->psn, n));
 }
 
 /*
- * Nothing of it left: PSNs from @nxt on have not been sent yet, after all. If an
+ * None of the packets left, so PSNs from @nxt on have not been sent. If an
  * acknowledgment (a forged one) has come for them meanwhile, they stay covered.
  */
 static void arx_requester_uncover(struct arx_qp *qp, u32 nxt)
@@ -248,7 +252,7 @@ static void arx_requester_uncover(struct arx_qp *qp, u32 nxt)
 	spin_unlock(&comp->lock);
 }
 
-/* To the wire, or to the responder of a QP on this host. */
+/* To the wire, or to the responder of a QP of this machine. */
 static __always_inline int arx_requester_send_run(struct arx_qp *qp,
 						  struct arx_av *av,
 						  struct arx_run *run)
@@ -259,7 +263,7 @@ static __always_inline int arx_requester_send_run(struct arx_qp *qp,
 	return peer ? arx_loopback_rx(peer, av, run) : err;
 }
 
-/* Hand @run over; @psns is what it takes of the sequence, @bytes of the WQE. */
+/* Hand @run over; @psns is its number of PSNs, @bytes its part of the WQE. */
 static __always_inline enum arx_turn
 arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 			struct arx_av *av, struct arx_run *run,
@@ -280,7 +284,7 @@ arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
-	/* Any other error is a lost packet, and the timer's business. */
+	/* Any other error counts as a lost packet and is left to the timer. */
 	req->psn = arx_psn_add(req->psn, psns);
 	req->offset += bytes;
 	if (last)
@@ -288,7 +292,7 @@ arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 	return ARX_TURN_GO;
 }
 
-/* Headers that every run of a connected QP shares. */
+/* Set the headers that all runs of a connected QP share. */
 static __always_inline void
 arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 		      struct arx_run *run)
@@ -302,7 +306,7 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	run->mtu = qp->mtu;
 	arx_iter_none(&run->payload);
 	arx_run_size(run, 0);
-	/* UC and UD complete at once, when packets may still be queued. */
+	/* UC and UD complete at once, while packets may still be queued. */
 	run->lasts = qp->service == ARX_SERVICE_RC &&
 		     !(swqe->wqe.flags & IB_SEND_INLINE);
 	run->more = true;	/* answers wait for arx_requester_flush() */
@@ -310,14 +314,14 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 }
 
 /**
- * arx_requester_payload - iterate over what a WQE sends
+ * arx_requester_payload - iterate over the payload of a WQE
  * @qp: of the WQE
- * @index: of the WQE, for its inline data, which stays in the ring
+ * @index: of the WQE; its inline data stays in the ring
  * @swqe: its copy
- * @it: receives the first byte's place
+ * @it: receives the position of the first byte
  *
- * Inline data is read when it is sent, not checked: whatever the application
- * has made of it meanwhile is what it sends.
+ * Inline data is read when it is sent, without a check: the application may
+ * have changed it meanwhile.
  */
 static void arx_requester_payload(struct arx_qp *qp, u32 index,
 				  struct arx_swqe *swqe, struct arx_iter *it)
@@ -331,8 +335,8 @@ static void arx_requester_payload(struct arx_qp *qp, u32 index,
 }
 
 /*
- * How many PSNs are out. Should @una have overtaken since the last seek, it is
- * more than can be: the requester waits, sees that @una moved, and seeks.
+ * Number of PSNs in flight. If @una moved past req.psn, the result wraps to a
+ * huge value; the requester then waits, sees that @una moved, and seeks.
  */
 static u32 arx_requester_flying(const struct arx_qp *qp)
 {
@@ -346,9 +350,9 @@ static u32 arx_requester_rd_flying(const struct arx_qp *qp)
 }
 
 /*
- * How many packets of SENDs and WRITEs the window still lets out. The PSNs that
- * are READs' are read after @una: read the other way round they might count as
- * over what @una does not count as over yet.
+ * Number of packets of SENDs and WRITEs that the window allows. The PSNs of
+ * READs are read after @una; in the other order, PSNs might be subtracted as
+ * acknowledged that @una does not count as acknowledged yet.
  */
 static u32 arx_requester_window(const struct arx_qp *qp)
 {
@@ -369,7 +373,7 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 	return flying < window ? min(window - flying, span) : 0;
 }
 
-/* May a READ or atomic that takes @n PSNs go out? */
+/* True if a READ or atomic with @n PSNs may be sent. */
 static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 {
 	const struct arx_req *req = &qp->req;
@@ -436,8 +440,8 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 }
 
 /*
- * True if what a READ or atomic brings may be written to the SGEs. Checked
- * before the peer is asked: the peer's atomic cannot be undone.
+ * True if the result of a READ or atomic may be written to the SGEs. Checked
+ * before the request is sent, because the peer's atomic cannot be undone.
  */
 static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe)
 {
@@ -450,7 +454,7 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe)
 	       arx_iter_check(&to, swqe->length - offset);
 }
 
-/* READ and atomics: one request packet, answered by one or many. */
+/* READ and atomics: one request packet, one or many response packets. */
 static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 					    struct arx_swqe *swqe,
 					    struct arx_av *av)
@@ -500,7 +504,10 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 {
 	struct arx_run run __uninitialized;
 
-	/* A lost message must not look sent: see protocol.rst, Deviations */
+	/*
+	 * A message that cannot be sent must not look sent: see protocol.rst,
+	 * Deviations
+	 */
 	if (swqe->length > qp->mtu) {
 		arx_requester_fail(qp, swqe, IB_WC_LOC_LEN_ERR);
 		return ARX_TURN_GO;
@@ -509,7 +516,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	run.h.flags = swqe->flags | ARX_FIRST | ARX_LAST;
 	run.h.ex = swqe->wqe.ex;
 	run.h.qpn = swqe->wqe.ud.qpn;
-	/* A Q_Key with the top bit set stands for the QP's own: 10.2.5 */
+	/* A Q_Key with the top bit set means the QP's own: 10.2.5 */
 	run.h.qkey = (s32)swqe->wqe.ud.qkey < 0 ? qp->attr.qkey :
 						  swqe->wqe.ud.qkey;
 	run.h.src_qpn = qp->ib.qp_type == IB_QPT_GSI ? 1 : qp->id.nr;
@@ -541,8 +548,8 @@ static enum arx_turn arx_requester_packets(struct arx_qp *qp,
 }
 
 /*
- * Work without packets. A region that a peer's request uses right now cannot be
- * taken back yet: the turn ends, and the next one tries again.
+ * Work without packets. A region that a peer's request uses at this time cannot
+ * be invalidated yet: the turn ends, and the next one tries again.
  */
 static enum arx_turn arx_requester_local(struct arx_qp *qp,
 					 struct arx_swqe *swqe)
@@ -563,7 +570,7 @@ static enum arx_turn arx_requester_local(struct arx_qp *qp,
 	return ARX_TURN_GO;
 }
 
-/* One step with the WQE at hand. */
+/* One step with the current WQE. */
 static enum arx_turn arx_requester_step(struct arx_qp *qp,
 					struct arx_share *share)
 {
@@ -591,7 +598,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp,
 	return arx_requester_packets(qp, swqe, share);
 }
 
-/* 10.3.1 SQD: finish the message at hand, begin no other, tell once idle. */
+/* 10.3.1 SQD: finish the current message, begin no other, report once idle. */
 static bool arx_requester_drained(struct arx_qp *qp)
 {
 	struct arx_req *req = &qp->req;
@@ -619,7 +626,8 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 			return ARX_TURN_SPENT;
 		share->wqes--;
 		if (qp->service == ARX_SERVICE_RC &&
-		    !arx_qp_may(qp, ARX_QP_FLUSH) && arx_requester_must_seek(qp))
+		    !arx_qp_may(qp, ARX_QP_FLUSH) &&
+		    arx_requester_must_seek(qp))
 			arx_requester_seek(qp);
 		if (arx_requester_drained(qp))
 			return ARX_TURN_WAIT;
@@ -632,9 +640,9 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 }
 
 /*
- * This host dropped packets of this turn: send them again when tx.c wakes the
- * QP. UC and UD lose them, but do not send more into the same full queue. What
- * a failed QP has sent only waits to be flushed.
+ * This machine dropped packets of this turn: go back to send them again when
+ * tx.c wakes the QP. UC and UD lose them, but do not send more into the same
+ * full queue. Requests of a failed QP only wait to be flushed.
  */
 static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 						    enum arx_turn turn)
@@ -650,9 +658,9 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 }
 
 /*
- * Packets leave. A peer on this host answers, once for all requests of a turn,
- * as it would those that arrive together. Returns true if the peer has more to
- * reply than @bytes.
+ * Packets leave. A peer on this machine responds once for all requests of a
+ * turn, as it does for requests that arrive together. Returns true if the peer
+ * has more READ responses than @bytes.
  */
 static bool arx_requester_flush(struct arx_qp *qp, u32 *bytes)
 {
@@ -666,15 +674,15 @@ static bool arx_requester_flush(struct arx_qp *qp, u32 *bytes)
 }
 
 /*
- * What the steps handed over leaves the host now, of several WQEs together. A
- * peer on this machine may have more to reply than there is a share for.
+ * The runs of the steps, of several WQEs together, leave now. A peer on this
+ * machine may have more READ responses than the share allows.
  */
 static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 					struct arx_share *share)
 {
 	enum arx_turn turn = ARX_TURN_IDLE;
 
-	/* A turn does not see states without sending but from its beginning. */
+	/* A turn checks for states without sending only at its beginning. */
 	if (arx_qp_may(qp, ARX_QP_SEND | ARX_QP_FLUSH))
 		turn = arx_requester_steps(qp, share);
 	if (arx_requester_flush(qp, &share->bytes))
@@ -686,7 +694,7 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 	return turn;
 }
 
-/* What the completer changes when a waiting requester may go on. */
+/* Fields that the completer changes when a waiting requester may go on. */
 struct arx_progress {
 	u32 una;
 	u32 done;
@@ -704,7 +712,7 @@ static struct arx_progress arx_requester_progress(const struct arx_qp *qp)
 	};
 }
 
-/* True if the completer has changed any of it since @seen. */
+/* True if the completer has changed one of the fields since @seen. */
 static bool arx_requester_progressed(const struct arx_qp *qp,
 				     const struct arx_progress *seen)
 {
@@ -715,10 +723,10 @@ static bool arx_requester_progressed(const struct arx_qp *qp,
 }
 
 /*
- * Turns, with @req.waiting telling the completer whether to start the next. The
- * completer changes its state, then reads waiting; here waiting is set, then the
- * completer's state read again: one of the two sees the other. True if the
- * requester stopped for nothing but its share.
+ * Runs turns, with @req.waiting telling the completer whether to start the next
+ * one. The completer changes its state, then reads waiting; the requester sets
+ * waiting, then reads the completer's state again: one of the two sees the
+ * other. True if the requester stopped only because its share was used up.
  */
 static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 {
@@ -744,12 +752,13 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 }
 
 /*
- * The share of a caller that may do so much. A copy on this machine by a softirq
- * is charged to nobody. So softirqs copy for a QP what is short, and else no more
- * than was copied in the time of its process before. What they copy beyond, of a
- * message that only began as a short one would, is a debt: none is copied before
- * the process has paid it. They also copy less at a time: the kernel may run ten
- * works, one after the other, in one softirq.
+ * The share of a caller that may do this much. A copy on this machine by a
+ * softirq is charged to nobody. So softirqs copy short payloads for a QP, and
+ * otherwise no more than was copied in the time of its process before. Bytes
+ * that they copy beyond that, of a message that began within the limit, are a
+ * debt: softirqs copy no more until the process has paid it. Softirqs also copy
+ * less at a time, because the kernel may run ten works, one after the other, in
+ * one softirq.
  */
 static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 {
@@ -771,7 +780,10 @@ static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 	return share;
 }
 
-/* What became of @share, of which there was @before: requester's lock held. */
+/*
+ * Charge the used part of @share, which began with @before. Requester's lock
+ * held.
+ */
 static void arx_requester_charge(struct arx_req *req,
 				 const struct arx_share *before,
 				 const struct arx_share *share)
@@ -788,15 +800,15 @@ static void arx_requester_charge(struct arx_req *req,
 }
 
 /*
- * Let a QP send what it can, up to @share. Only one caller works at a time; one
- * that finds another at it leaves its wish in @req.pending and returns. The
- * worker looks there after it let go of the lock, so a wish is either seen by
- * the worker or finds the lock free. Wishes of others (an application may ring
- * as often as it likes) add nothing to the worker's share.
+ * Send as much as the QP can, up to @share. Only one caller works at a time. A
+ * caller that finds the lock taken sets a bit in @req.pending and returns. The
+ * worker checks the bits after it has released the lock, so either the worker
+ * sees the bit, or the caller finds the lock free. Bits of other callers (an
+ * application may ring as often as it likes) add nothing to the worker's share.
  *
- * Every caller goes on to arx_completer_arm(), so the one that worked does,
- * after all it has sent. Returns true if there is more that could be done: the
- * caller has it done.
+ * Every caller continues with arx_completer_arm(), so the one that worked does
+ * so after all it has sent. Returns true if more could be done: the caller must
+ * see to that.
  */
 static bool arx_requester_send(struct arx_qp *qp, struct arx_share *share)
 {
@@ -809,11 +821,12 @@ static bool arx_requester_send(struct arx_qp *qp, struct arx_share *share)
 	do {
 		if (!holds--)
 			return true;
-		smp_mb__after_atomic();	/* the wish before the lock */
+		smp_mb__after_atomic();	/* the bit before the lock */
 		if (!spin_trylock(&req->lock))
 			return false;
 		clear_bit(ARX_REQ_RUN, &req->pending);
-		smp_mb__after_atomic();	/* the wish before what it is about */
+		/* the bit before the state that it announces */
+		smp_mb__after_atomic();
 		arx_section_enter();
 		before = *share;
 		more = arx_requester_locked(qp, share);
@@ -822,14 +835,14 @@ static bool arx_requester_send(struct arx_qp *qp, struct arx_share *share)
 			set_bit(ARX_REQ_RUN, &req->pending);
 		arx_section_leave();
 		spin_unlock(&req->lock);
-		smp_mb();		/* the lock before the wish */
+		smp_mb();		/* the lock before the bit */
 	} while (!more && test_bit(ARX_REQ_RUN, &req->pending));
 	return more;
 }
 
 /*
- * On behalf of a softirq. What a QP has no credit for is its worker's to copy. If
- * the share was used up by many WQEs that are short, a softirq goes on.
+ * On behalf of a softirq. Copies for which a QP has no credit are left to its
+ * worker. If many short WQEs used up the share, another softirq continues.
  */
 static void arx_requester_run_for(struct arx_qp *qp, u32 bytes)
 {
@@ -845,11 +858,12 @@ static void arx_requester_run_for(struct arx_qp *qp, u32 bytes)
 }
 
 /**
- * arx_requester_run - let a QP send what it can
+ * arx_requester_run - send as much as a QP can
  * @qp: any QP
  *
- * What another caller is about to do is left to it, and what is more than a
- * share to a later softirq, or to the QP's worker if it stays on this machine.
+ * Work that another caller is about to do is left to that caller. Work beyond a
+ * share is left to a later softirq, or to the QP's worker if it stays on this
+ * machine.
  *
  * Context: softirq, or process context with bottom halves off; none of the QP
  * locks held, or req.lock of this very QP (a run to itself).
@@ -860,10 +874,11 @@ void arx_requester_run(struct arx_qp *qp)
 }
 
 /**
- * arx_requester_poll - let a QP send what a received packet allows it to
+ * arx_requester_poll - send as much as a received packet allows a QP to
  * @qp: any QP
  *
- * No more than ARX_POLL_BYTES: NAPI counts packets, whatever these cause.
+ * Limited to ARX_POLL_BYTES, because NAPI counts packets, whatever work they
+ * cause.
  *
  * Context: as arx_requester_run().
  */
@@ -873,16 +888,16 @@ void arx_requester_poll(struct arx_qp *qp)
 }
 
 /**
- * arx_requester_kick - let a QP send what a consumer has posted
+ * arx_requester_kick - send requests that a consumer has posted
  * @qp: any QP
  *
- * What is sent to this machine is answered before bottom halves are on again:
- * after that, most often there is nothing to watch over, and the timer is left
- * alone.
+ * Requests to this machine are acknowledged before bottom halves are on again.
+ * Most often no request is in flight after that, and the timer need not be
+ * started.
  *
  * Context: any with interrupts on; none of the QP locks held; @qp stays.
- * Return: true if there is more to copy on this machine. The caller goes on with
- * it, or has arx_qp_go_on() do so.
+ * Return: true if there is more to copy on this machine. The caller continues,
+ * or calls arx_qp_go_on().
  */
 bool arx_requester_kick(struct arx_qp *qp)
 {
@@ -927,10 +942,11 @@ static enum hrtimer_restart arx_requester_look(struct hrtimer *t)
 }
 
 /**
- * arx_requester_init - make the lock, and the timers that start the requester
+ * arx_requester_init - initialise the lock, and the timers that start the
+ *	requester
  * @qp: new QP
  *
- * The completer and the watch start these timers and end them.
+ * The completer and the watch start and end these timers.
  */
 void arx_requester_init(struct arx_qp *qp)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The responder: checks each run against what is expected, places its payload,
- * retires the receive WQE and owes an answer. It does not know whether a run
- * came over the wire or from a QP on this host. Nothing changes before all of
- * a run's checks have passed.
+ * The responder: checks each run, places its payload, completes the receive WQE
+ * and prepares a response. It does not know whether a run came over the wire or
+ * from a QP of this machine. It changes nothing before a run has passed all
+ * checks.
  */
 
 #include <linux/etherdevice.h>
@@ -22,7 +22,7 @@ static int arx_responder_access(const struct arx_qp *qp, int access)
 	return qp->attr.qp_access_flags & access;
 }
 
-/* Complete the receive WQE in use. */
+/* Complete the receive WQE of the message. */
 static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 				   bool solicited)
 {
@@ -35,8 +35,8 @@ static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 }
 
 /*
- * Complete the receive WQE in use with an error. False if there is none: then
- * nothing reports the error yet (C9-222.1).
+ * Complete the message's receive WQE with an error. False if there is none:
+ * then nothing reports the error yet (C9-222.1).
  */
 static bool arx_responder_complete_error(struct arx_qp *qp,
 					 enum ib_wc_status status)
@@ -52,7 +52,9 @@ static bool arx_responder_complete_error(struct arx_qp *qp,
 	return true;
 }
 
-/* Complete the receive WQE in use with an error, then end the QP by a NAK. */
+/*
+ * Complete the message's receive WQE with an error, then end the QP by a NAK.
+ */
 static __cold void arx_responder_fail(struct arx_qp *qp,
 				      enum ib_wc_status status,
 				      enum arx_nak_code code,
@@ -64,8 +66,9 @@ static __cold void arx_responder_fail(struct arx_qp *qp,
 }
 
 /*
- * A peer has no right to the memory that it names. The first packet says so:
- * only of a WRITE that has no other a receive WQE can tell.
+ * A peer has no right to the memory that its request names. The first packet
+ * shows that; only for a WRITE of one packet is there a receive WQE that can
+ * report it.
  */
 static __cold void arx_responder_no_access(struct arx_qp *qp,
 					   const struct arx_run *run)
@@ -78,9 +81,9 @@ static __cold void arx_responder_no_access(struct arx_qp *qp,
 }
 
 /*
- * Have a receive WQE for this message. Returns 0, -ENOENT, or as
- * arx_recvq_take() for what is malformed; a malformed WQE has been completed,
- * and QPs fail but for RC, which sends a NAK first.
+ * Take a receive WQE for this message, unless it has one. Returns 0, -ENOENT,
+ * or the error of arx_recvq_take() for malformed ones. A malformed WQE has been
+ * completed, and the QP fails, except for RC, which sends a NAK first.
  */
 static int arx_responder_take(struct arx_qp *qp)
 {
@@ -125,7 +128,7 @@ static void arx_responder_complete_run(struct arx_qp *qp,
 	arx_responder_complete(qp, &cqe, h->flags & ARX_SOLICITED);
 }
 
-/* What placing payload came to. */
+/* Result of placing payload. */
 enum arx_placed {
 	ARX_PLACED,
 	ARX_PLACED_TOO_LONG,
@@ -133,7 +136,9 @@ enum arx_placed {
 	ARX_PLACED_BAD_SOURCE,
 };
 
-/* The receive WQE's buffer; 10.2.9.2: an SRQ has a PD of its own. */
+/*
+ * Iterate over the receive WQE's buffer; 10.2.9.2: an SRQ has a PD of its own.
+ */
 static void arx_responder_iter(struct arx_qp *qp, struct arx_iter *it)
 {
 	const struct arx_rwqe *rwqe = &qp->resp.rwqe;
@@ -169,7 +174,7 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 	}
 }
 
-/* Write the payload where the message's RETH says. */
+/* Write the payload to the address in the message's RETH. */
 static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 						 struct arx_run *run)
 {
@@ -183,7 +188,7 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 	if (!run->len)
 		return ARX_PLACED;
 
-	/* Looked up for each run: the key may be gone since the last. */
+	/* Looked up for each run, because the key may have been invalidated. */
 	mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, resp->rkey,
 			IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
 	if (!mr)
@@ -209,9 +214,8 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 }
 
 /*
- * Begin a message: remember what it is, and for a WRITE where it goes. The
- * whole range is checked first, so that a WRITE that does not fit writes
- * nothing.
+ * Begin a message: store its operation, and for a WRITE its address. The whole
+ * range is checked first, so that a WRITE that does not fit writes nothing.
  */
 static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 					     const struct arx_run *run)
@@ -221,7 +225,7 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 	if (run->h.op == ARX_OP_WRITE) {
 		if (!arx_responder_access(qp, IB_ACCESS_REMOTE_WRITE))
 			return ARX_INVALID;
-		/* If all of it is at hand, placing it is the check. */
+		/* If the whole message is there, placing it is the check. */
 		if (run->h.dma_len &&
 		    !(run->h.flags & ARX_LAST && run->h.dma_len == run->len) &&
 		    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, run->h.rkey,
@@ -238,7 +242,7 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 	return ARX_GRANTED;
 }
 
-/* Does @run continue, or begin, what may come now? 9.8.2.1 */
+/* True if @run continues the message, or begins one, as expected. 9.8.2.1 */
 static bool arx_responder_in_order(const struct arx_qp *qp,
 				   const struct arx_run *run)
 {
@@ -256,16 +260,18 @@ static bool arx_responder_needs_rwqe(const struct arx_run *run)
 	return run->h.flags & ARX_LAST && run->h.flags & ARX_IMM;
 }
 
-/* No receive WQE: ask the requester to come again at the expected PSN. */
+/* No receive WQE: ask the requester to send again from the expected PSN. */
 static void arx_responder_rnr(struct arx_qp *qp)
 {
 	arx_count(arx_qp_dev(qp), SENT_RNR_NAK);
 	arx_ack_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer), ARX_END_NOTHING);
-	/* What follows in flight is out of sequence; one NAK is enough. */
+	/*
+	 * Packets in flight after this are out of sequence; one NAK is enough.
+	 */
 	qp->resp.nak_sent = true;
 }
 
-/* Place a run that has passed all checks, and move on. */
+/* Place a run that has passed all checks, and advance. */
 static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
@@ -273,7 +279,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	enum arx_placed placed;
 	int err;
 
-	/* The RETH's length is the message's, 9.4.3 */
+	/* The length in the RETH is that of the message, 9.4.3 */
 	if (last && run->h.op == ARX_OP_WRITE && run->len != resp->left) {
 		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
@@ -301,7 +307,9 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	if (run->h.flags & ARX_INV) {
 		err = arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex);
 		if (err == -EBUSY) {
-			/* As though it had been lost: it comes once more. */
+			/*
+			 * As if the run had been lost: the peer sends it again.
+			 */
 			resp->received -= run->len;
 			return 0;
 		}
@@ -321,8 +329,8 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 			arx_responder_complete_run(qp, run);
 	}
 	/*
-	 * A NAK that is still due refused this very PSN. It would have the
-	 * requester repeat, or give up, what has been accepted now.
+	 * A NAK that is still due refused this PSN. The requester would repeat,
+	 * or give up, a request that has been accepted now.
 	 */
 	if (arx_ack_owes_nak(resp)) {
 		resp->ack_due = false;
@@ -340,7 +348,8 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 	bool rnr = false;
 	int err = 0;
 
-	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run, qp->mtu)) {
+	if (!arx_responder_in_order(qp, run) ||
+	    !arx_run_well_formed(run, qp->mtu)) {
 		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
 	}
@@ -354,8 +363,12 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 		}
 		rnr = err;
 	}
-	/* A WRITE needs it only for its end: take what comes before. */
-	if (rnr && (run->h.op == ARX_OP_SEND || !arx_run_trim_last(run, qp->mtu))) {
+	/*
+	 * A WRITE needs the receive WQE only for its last packet: place the
+	 * others.
+	 */
+	if (rnr && (run->h.op == ARX_OP_SEND ||
+		    !arx_run_trim_last(run, qp->mtu))) {
 		arx_responder_rnr(qp);
 		return 0;
 	}
@@ -373,8 +386,9 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 	return err;
 }
 
-/* A request seen before: its answer may be lost. 9.7.5.1.4 */
-static __cold void arx_responder_duplicate(struct arx_qp *qp, struct arx_run *run)
+/* A request that was received before: its response may be lost. 9.7.5.1.4 */
+static __cold void arx_responder_duplicate(struct arx_qp *qp,
+					   struct arx_run *run)
 {
 	arx_count(arx_qp_dev(qp), DUPLICATE_REQUEST);
 	switch (run->h.op) {
@@ -425,8 +439,8 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 }
 
 /*
- * UC: nobody is told of anything. A gap or a refused packet drops the message
- * it belongs to; its receive WQE serves the next one. 9.8.2.2
+ * UC: there are no responses. A gap or a refused packet drops its message; the
+ * receive WQE serves the next message. 9.8.2.2
  */
 static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 {
@@ -442,7 +456,8 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	resp->epsn = arx_psn_add(run->h.psn, run->npkts);
 	if (first)
 		resp->in_message = false;
-	if (!arx_responder_in_order(qp, run) || !arx_run_well_formed(run, qp->mtu) ||
+	if (!arx_responder_in_order(qp, run) ||
+	    !arx_run_well_formed(run, qp->mtu) ||
 	    (arx_responder_needs_rwqe(run) && arx_responder_take(qp)) ||
 	    (first && arx_responder_begin(qp, run) != ARX_GRANTED))
 		goto drop;
@@ -456,7 +471,7 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
-	/* What an SRQ gave for it is used up, 9.9.3 */
+	/* An SRQ's WQE of the message is used up, 9.9.3 */
 	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_TOO_LONG &&
 	    qp->srq)
 		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
@@ -479,7 +494,10 @@ static u32 arx_responder_qkey(const struct arx_qp *qp)
 	return qp->ib.qp_type == IB_QPT_GSI ? ARX_GSI_QKEY : qp->attr.qkey;
 }
 
-/* What only kernel consumers are told: to applications these bits mean more. */
+/*
+ * Set fields for kernel consumers only: applications give these bits another
+ * meaning.
+ */
 static void arx_responder_link_info(const struct arx_run *run,
 				    struct arx_cqe *cqe)
 {
@@ -496,16 +514,16 @@ static void arx_responder_link_info(const struct arx_run *run,
 }
 
 /*
- * What applications find in the SL of a datagram's completion. ConnectX tells
- * the kind of the packet there: 8 for RoCEv2, and 1 for IPv6 or 2 for IPv4. UCX
- * drops datagrams without it.
+ * SL of a datagram's completion for applications. ConnectX reports the kind of
+ * the packet there: 8 for RoCEv2, and 1 for IPv6 or 2 for IPv4. UCX drops
+ * datagrams without it.
  */
 static u8 arx_responder_packet_type(const struct arx_run *run)
 {
 	return 8 | (run->network == RDMA_NETWORK_IPV4 ? 2 : 1);
 }
 
-/* The GRH, then the datagram. */
+/* Place the GRH, then the datagram. */
 static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 							struct arx_run *run)
 {
@@ -522,10 +540,11 @@ static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 }
 
 /*
- * A datagram that its receive WQE cannot hold. The WQE tells of it, as those of
- * network cards do: if the WQE stayed, a program whose receives are all too
- * short would wait for ever. The QP goes on: anybody may send a datagram. The
- * MAD layer takes an error for the end of its QP, and its receives hold any MAD.
+ * A datagram is longer than its receive WQE. The WQE completes with an error,
+ * as with network cards: if the WQE stayed, a program whose receives are all
+ * too short would wait for ever. The QP continues, because anybody may send a
+ * datagram. The MAD layer takes an error for the end of its QP, and its
+ * receives hold any MAD.
  */
 static void arx_responder_ud_too_long(struct arx_qp *qp)
 {
@@ -534,7 +553,7 @@ static void arx_responder_ud_too_long(struct arx_qp *qp)
 		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
 }
 
-/* UD: one that does not fit harms nobody. */
+/* UD: a datagram that is refused harms no QP. */
 static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
@@ -585,7 +604,7 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	return 0;
 }
 
-/* Report once that the peer has shown up, if the QP is not in RTS yet. */
+/* Report once that the peer has sent, if the QP is not in RTS yet. */
 static void arx_responder_establish(struct arx_qp *qp)
 {
 	if (qp->resp.established || arx_qp_state(qp) != IB_QPS_RTR ||
@@ -596,8 +615,8 @@ static void arx_responder_establish(struct arx_qp *qp)
 }
 
 /*
- * The softirq of BH work comes behind that of the NICs. It also sends what is
- * more than a run: a request of a few bytes may ask for 2 GiB.
+ * The softirq of BH work runs after those of the NICs. It also sends responses
+ * longer than a run: a request of a few bytes may ask for 2 GiB.
  */
 static void arx_responder_answer(struct arx_qp *qp)
 {
@@ -611,13 +630,13 @@ static void arx_responder_answer(struct arx_qp *qp)
 
 /**
  * arx_responder_rx - serve a request
- * @qp: the QP it is addressed to
+ * @qp: its destination
  * @run: the request; source and destination address have been checked
  *
- * Context: softirq or bottom halves off, RCU read side; on one host the
+ * Context: softirq or bottom halves off, RCU read side; on one machine the
  * requester's lock of the peer is held.
- * Return: 0 whatever became of it, or -EFAULT when the payload could not be
- * read at its source, which only the sender on this host can do anything about.
+ * Return: 0 whatever the result, or -EFAULT if the payload could not be read at
+ * its source, which only the sender on this machine can handle.
  */
 int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 {
@@ -630,7 +649,7 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 	switch (qp->service) {
 	case ARX_SERVICE_RC:
 		err = arx_responder_rc(qp, run);
-		/* 9.7.5.1.2: one answer may cover many requests. */
+		/* 9.7.5.1.2: one response may cover many requests. */
 		if (!run->more)
 			arx_responder_answer(qp);
 		break;
@@ -645,10 +664,10 @@ out:
 	return err;
 }
 
-/* Receive WQEs flushed in one turn; then others get theirs. */
+/* Receive WQEs flushed in one turn, so that other QPs get theirs. */
 #define ARX_FLUSH_TURN	256
 
-/* 10.3.1 ERR: every receive WQE comes back, in order, also later ones. */
+/* 10.3.1 ERR: every receive WQE is flushed, in order, also later ones. */
 static void arx_responder_flush(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
@@ -664,8 +683,8 @@ static void arx_responder_flush(struct arx_qp *qp)
 	}
 
 	/*
-	 * From now on libarx tells of new WQEs: it stores prod, then reads the
-	 * flag; here the flag is stored, then prod read.
+	 * From now on libarx kicks for new WQEs: it stores prod, then reads the
+	 * flag; the kernel stores the flag, then reads prod (pair E).
 	 */
 	WRITE_ONCE(qp->rq.ring.hdr->flags, ARX_RING_KICK_RECV);
 	smp_mb();	/* flags before prod */
@@ -680,8 +699,8 @@ static void arx_responder_flush(struct arx_qp *qp)
 }
 
 /*
- * What waits to be acknowledged arrived before the error. Nothing does any more,
- * so this is the last ACK.
+ * Requests that wait for their ACK arrived before the error. No later request
+ * is accepted, so this is the last ACK.
  */
 static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 {
@@ -691,12 +710,12 @@ static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 }
 
 /**
- * arx_responder_run - send what the responder owes
+ * arx_responder_run - send responses that are due
  * @qp: any QP
- * @bytes: as of arx_rdatomic_reply()
+ * @bytes: as for arx_rdatomic_reply()
  *
  * Context: softirq or bottom halves off.
- * Return: as of arx_rdatomic_reply().
+ * Return: as arx_rdatomic_reply().
  */
 bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 {
@@ -714,12 +733,12 @@ bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 }
 
 /**
- * arx_responder_go_on - send a share of what the responder owes
+ * arx_responder_go_on - send a share of the responses that are due
  * @qp: any QP
  *
- * READ responses on one host are left to who reads.
+ * READ responses on one machine are left to the QP that reads.
  *
- * Context: as arx_responder_run(); requester's lock of no QP held.
+ * Context: as arx_responder_run(); no requester's lock held.
  */
 void arx_responder_go_on(struct arx_qp *qp)
 {

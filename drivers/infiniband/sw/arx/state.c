@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The state of a QP. A stage that finds an error has the QP leave its state
- * here; each stage sees the new state when it looks next, and the QP is
- * scheduled so that what is posted is flushed.
+ * The state of a QP. A stage that finds an error changes the state here. Each
+ * stage sees the new state at its next check, and the QP is scheduled so that
+ * posted requests are flushed.
  */
 
 #include "schedule.h"
 #include "state.h"
 
-/* All QPs but QP1 of all devices, by QPN. */
+/* All QPs of all devices except QP1, by QPN. */
 struct arx_ids arx_qps;
 
 /* What each state allows: 10.3.1 */
@@ -23,9 +23,9 @@ const u8 arx_qp_states[] = {
 };
 
 /**
- * arx_qp_event - tell the consumer of an affiliated asynchronous event
+ * arx_qp_event - report an affiliated asynchronous event to the consumer
  * @qp: any QP
- * @event: which
+ * @event: the event
  *
  * Context: any; locks may be held.
  */
@@ -41,7 +41,7 @@ void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
-/* Leave a working state for @to; true if it was this call that did. */
+/* Leave a working state for @to; true if this call did it. */
 static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
 {
 	bool left;
@@ -56,9 +56,10 @@ static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
 }
 
 /**
- * arx_qp_error - enter the error state: everything posted is flushed
+ * arx_qp_error - enter the error state, in which all posted requests are
+ *	flushed
  * @qp: any QP
- * @event: enum ib_event_type to tell of, or ARX_NO_EVENT when a completion does
+ * @event: enum ib_event_type to report, or ARX_NO_EVENT if a completion does
  *
  * Context: bottom halves off; locks may be held.
  */
@@ -72,7 +73,7 @@ void arx_qp_error(struct arx_qp *qp, int event)
 }
 
 /**
- * arx_qp_send_error - a send failed, as its completion says
+ * arx_qp_send_error - handle a send that failed and whose completion says so
  * @qp: any QP; RC enters the error state, UC and UD the send queue error state
  *
  * Context: bottom halves off; locks may be held.
@@ -89,7 +90,7 @@ void arx_qp_send_error(struct arx_qp *qp)
 /**
  * arx_qp_set_state - enter a state
  * @qp: any QP
- * @state: which
+ * @state: the new state
  *
  * Context: bottom halves off.
  */

@@ -13,19 +13,19 @@ void arx_qp_set_state(struct arx_qp *qp, enum ib_qp_state state);
 void __cold arx_qp_error(struct arx_qp *qp, int event);
 void arx_qp_send_error(struct arx_qp *qp);
 
-/* What the state of a QP lets it do. */
+/* What a QP may do in a state. */
 enum arx_qp_may {
-	ARX_QP_RECEIVE		= BIT(0),	/* take requests */
-	ARX_QP_SEND		= BIT(1),	/* send what is posted */
-	ARX_QP_ACKED		= BIT(2),	/* take what acknowledges it */
-	ARX_QP_FLUSH		= BIT(3),	/* give back posted sends */
-	ARX_QP_FLUSH_RECV	= BIT(4),	/* give back posted receives */
+	ARX_QP_RECEIVE		= BIT(0),	/* accept requests */
+	ARX_QP_SEND		= BIT(1),	/* send posted requests */
+	ARX_QP_ACKED		= BIT(2),	/* accept acknowledgments */
+	ARX_QP_FLUSH		= BIT(3),	/* flush posted sends */
+	ARX_QP_FLUSH_RECV	= BIT(4),	/* flush posted receives */
 };
 
 extern const u8 arx_qp_states[IB_QPS_ERR + 1];
 
 /**
- * arx_qp_may - true if the state of a QP allows at least one of some things
+ * arx_qp_may - true if the state of a QP allows at least one of some actions
  * @qp: any QP
  * @what: enum arx_qp_may
  */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * From a run to packets on their way down.
+ * Turns runs into packets.
  *
- * Payload that lasts is not copied: the packets hold its pages. (What an
- * application does to memory before its completion is what the peer may see;
- * duplicates of acknowledged packets are nobody's data.)
+ * Payload whose memory is stable is not copied: the packets hold its pages. (If
+ * an application changes the memory before the completion, the peer may see the
+ * change; retransmissions of acknowledged packets are ignored by the peer.)
  */
 
 #include <linux/if_vlan.h>
@@ -28,18 +28,18 @@
 #define ARX_TX_LINEAR		256
 
 /*
- * A stage whose packets this host dropped tries again after this long, unless
- * one of the QP's packets that are still queued leaves before.
+ * A stage whose packets this machine dropped tries again after this time,
+ * unless a queued packet of the QP leaves before.
  */
 #define ARX_TX_RETRY_NS		NSEC_PER_MSEC
 
 /**
- * struct arx_tx - one run on its way
- * @run: its payload iterator moves on
+ * struct arx_tx - a run while packets are made of it
+ * @run: the run; its payload iterator advances
  * @headroom: bytes in front of the BTH
- * @linear: packets with so much payload have it copied
+ * @linear: packets with up to this much payload have it copied
  * @hold: refer to the payload's pages, if they can be held
- * @page: the last page found fit to be held
+ * @page: the last page that was found fit to be held
  */
 struct arx_tx {
 	struct arx_run *run;
@@ -50,10 +50,10 @@ struct arx_tx {
 };
 
 /*
- * On the CPU that has sent, for the one that asks to send next. If more was sent
- * here since then, nobody asks any more, and if it was sent elsewhere, the next
- * turn will see that. One turn follows in any case: it is also for those that
- * found the lock taken meanwhile.
+ * Runs on the CPU that sent packets before, for the CPU that wants to send
+ * next. The work is void if this CPU has sent more since then; if another CPU
+ * has, the next turn will see that. One turn follows in any case: it also
+ * serves callers that found the lock taken meanwhile.
  */
 static void arx_tx_round(struct work_struct *round)
 {
@@ -72,7 +72,7 @@ static void arx_tx_round(struct work_struct *round)
 	arx_qp_schedule_on(qp, next >= 0 && cpu_online(next) ? next : here);
 }
 
-/* Not every drop has packets of the QP's behind it that could leave. */
+/* After some drops no packet of the QP is queued whose end could wake it. */
 static enum hrtimer_restart arx_tx_retry(struct hrtimer *t)
 {
 	arx_qp_schedule(container_of(t, struct arx_qp, tx_retry));
@@ -80,10 +80,10 @@ static enum hrtimer_restart arx_tx_retry(struct hrtimer *t)
 }
 
 /*
- * This host dropped @n packets of a stage, from @psn on, and will do so with
- * what follows. The stage sends nothing more in this turn, takes them back at
- * its end, and is started again when less is queued than now or the time is up.
- * A packet that leaves meanwhile is not waited for: the time will be up.
+ * This machine dropped @n packets of a stage, from @psn on, and will drop the
+ * following ones. The stage sends no more in this turn and goes back at its
+ * end. It is started again when fewer bytes are queued than now, or after a
+ * time. A packet that leaves meanwhile is missed; the time bounds the delay.
  */
 static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_out *out, u32 psn,
 			u32 n)
@@ -97,8 +97,8 @@ static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_out *out, u32 psn,
 }
 
 /*
- * Is it worth trying again soon? Not where there is no route, no neighbour, or
- * a firewall: such packets count as lost on the way.
+ * True if the stage should try again soon. Packets without a route or
+ * neighbour, or behind a firewall, count as lost on the way.
  */
 static bool arx_tx_is_short(int err)
 {
@@ -106,11 +106,11 @@ static bool arx_tx_is_short(int err)
 }
 
 /**
- * arx_tx_init - make what a QP needs to send
+ * arx_tx_init - create the objects that a QP needs to send
  * @qp: being created
  *
  * Context: may sleep.
- * Return: 0 or the error of making a socket.
+ * Return: 0 or the error of the socket's creation.
  */
 int arx_tx_init(struct arx_qp *qp)
 {
@@ -141,10 +141,11 @@ void arx_tx_cleanup(struct arx_qp *qp)
 }
 
 /*
- * Would it be taken for a loss if a run overtook what its stage has sent before?
- * Not if that has arrived, and not for an acknowledgment, unless read data is on
- * its way: older ones say less. The requester's packets and the responder's may
- * overtake each other.
+ * True if overtaking the earlier packets of the stage would look like a loss.
+ * That is not so if the earlier packets have arrived, nor for an
+ * acknowledgment, unless READ responses are in flight: older acknowledgments
+ * say less. Packets of the requester and of the responder may overtake each
+ * other.
  */
 static bool arx_tx_must_follow(const struct arx_qp *qp,
 			       const struct arx_tx_order *order,
@@ -168,10 +169,10 @@ static u32 arx_tx_priority(const struct arx_av *av)
 }
 
 /*
- * QPs are spread over the transmit queues of the traffic class that their
- * priority belongs to. For each packet its CPU might choose one, and packets of
- * a QP would overtake each other; also with a netdev that has one queue, on top
- * of one that has several. The netdev below a VLAN has the traffic classes.
+ * QPs are spread over the transmit queues of the traffic class of their
+ * priority. Otherwise each packet's CPU might choose a queue, and packets of a
+ * QP would overtake each other; also with a netdev that has one queue, above a
+ * netdev that has several. A VLAN uses the traffic classes of the netdev below.
  */
 static u32 arx_tx_queue(const struct arx_qp *qp,
 			const struct arx_tx_batch *batch)
@@ -196,7 +197,7 @@ static bool arx_tx_has_qdisc(struct net_device *netdev)
 	return rcu_dereference(netdev_get_tx_queue(netdev, 0)->qdisc)->enqueue;
 }
 
-/* Does a netdev give what it is given to those below it, and to nobody else? */
+/* True if a netdev passes all packets to netdevs below it, and to no other. */
 static bool arx_tx_passes_down(const struct net_device *netdev)
 {
 	return is_vlan_dev(netdev) || netif_is_bond_master(netdev);
@@ -208,22 +209,26 @@ static int arx_tx_loses_order(struct net_device *netdev,
 	return !arx_tx_has_qdisc(netdev) && !arx_tx_passes_down(netdev);
 }
 
-/* A queue with a qdisc does, whichever CPU sends; it may be further down. */
+/*
+ * A queue with a qdisc keeps the order, whichever CPU sends; the qdisc may
+ * belong to a netdev below.
+ */
 static bool arx_tx_keeps_order(struct net_device *netdev)
 {
 	struct netdev_nested_priv priv = {};
 
 	if (arx_tx_has_qdisc(netdev) || !arx_tx_passes_down(netdev))
 		return arx_tx_has_qdisc(netdev);
-	return !netdev_walk_all_lower_dev_rcu(netdev, arx_tx_loses_order, &priv);
+	return !netdev_walk_all_lower_dev_rcu(netdev, arx_tx_loses_order,
+					      &priv);
 }
 
 /*
- * Packets have ended for their socket when they enter the stack of a host on
- * this one, before they are delivered. For RC that will do: what overtakes them
- * there is rare, and asked for again. Others go round by the CPU that has sent
- * them: a work begins there when the softirq that delivers them is over. A CPU
- * that has gone has left nothing.
+ * sock_wfree() runs when the receiving namespace takes the packet from the
+ * queue, which is before delivery. RC accepts that: overtaking there is rare,
+ * and the packets are asked for again. For UC and UD the CPU that sent before
+ * is drained first: a work runs there after the softirq that delivers its
+ * packets. An offline CPU has no packets left.
  */
 static bool arx_tx_goes_round(struct arx_qp *qp, struct arx_tx_order *order)
 {
@@ -235,9 +240,10 @@ static bool arx_tx_goes_round(struct arx_qp *qp, struct arx_tx_order *order)
 }
 
 /*
- * A turn on another CPU than the one before. Without a qdisc each has queues of
- * its own on the way down, and on veth up again: packets sent here may overtake
- * those sent there. If they must not, let these go first.
+ * Called for a turn on another CPU than the turn before. Without a qdisc each
+ * CPU has transmit queues of its own, and on veth receive queues: packets sent
+ * here may overtake those sent there. If they must not, the earlier packets go
+ * first.
  */
 static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_order *order,
 			    const struct arx_run *run)
@@ -254,7 +260,7 @@ static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_order *order,
 	return true;
 }
 
-/* Is there room for a run? If not, sock.c schedules the QP. */
+/* True if there is room for a run. If not, sock.c schedules the QP. */
 static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_order *order,
 			    const struct arx_run *run)
 {
@@ -275,9 +281,9 @@ static int arx_tx_copy(struct arx_tx *tx, void *to, u32 len)
 }
 
 /*
- * Append fresh memory of the packet's own for what follows the BTH. Its pages
- * are shared only with other such pieces. At most a page: for more the allocator
- * fails where large pages are short.
+ * Append fresh memory for the packet's data after the BTH. Its pages are shared
+ * only with other such memory. At most a page: for more the allocator fails
+ * where large pages are scarce.
  */
 static void *arx_tx_add_piece(struct sk_buff *skb, u32 len)
 {
@@ -293,10 +299,10 @@ static void *arx_tx_add_piece(struct sk_buff *skb, u32 len)
 }
 
 /*
- * Bytes at @p, all in one page, into the packet; false if they must not be.
- * The page belongs to a memory region, and may be page cache of a file that
- * the application may only read. SKBFL_SHARED_FRAG keeps the stack from
- * writing to it: IPsec, for one, decrypts in place without that flag.
+ * Append the bytes at @p, all in one page; false if that is not allowed. The
+ * page belongs to a memory region, and may be page cache of a file that the
+ * application may only read. SKBFL_SHARED_FRAG keeps the stack from writing to
+ * it: without that flag, IPsec for example decrypts in place.
  */
 static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 			    u32 len)
@@ -311,10 +317,10 @@ static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 		skb_coalesce_rx_frag(skb, i - 1, len, len);
 		return true;
 	}
-	if (i == MAX_SKB_FRAGS - 1)	/* one is for the trailer */
+	if (i == MAX_SKB_FRAGS - 1)	/* one slot is for the trailer */
 		return false;
 	get_page(page);
-	/* An application's page says nothing of the kernel's reserves. */
+	/* A user page must not set pfmemalloc of the packet. */
 	skb_fill_page_desc_noacc(skb, i, page, offset_in_page(p), len);
 	skb_len_add(skb, len);
 	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
@@ -322,9 +328,9 @@ static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 }
 
 /*
- * Refer to the payload's pages. Each is held for itself: what is contiguous
- * need not be one folio. -E2BIG: there are too many, or some cannot be held
- * (slab); the packet is as before, the iterator is not.
+ * Refer to the payload's pages. Each page is held by itself, because contiguous
+ * pages need not be one folio. -E2BIG: there are too many, or some cannot be
+ * held (slab); the packet is unchanged, the iterator is not.
  */
 static int arx_tx_add_pages(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 {
@@ -365,7 +371,10 @@ static int arx_tx_add_copy(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 	return 0;
 }
 
-/* Pad bytes and the place of the ICRC, at the end of a packet of @len bytes. */
+/*
+ * Write pad bytes and the place of the ICRC, at the end of a packet of @len
+ * bytes.
+ */
 static void arx_tx_write_trailer(u8 *p, u32 pad, u32 len)
 {
 	while (pad--)
@@ -373,7 +382,7 @@ static void arx_tx_write_trailer(u8 *p, u32 pad, u32 len)
 	arx_gso_write_len(p, len);
 }
 
-/* The payload of a packet that is not linear. */
+/* Append the payload of a packet that is not linear. */
 static int arx_tx_add_payload(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 {
 	struct arx_iter start = tx->run->payload;
@@ -386,8 +395,8 @@ static int arx_tx_add_payload(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 }
 
 /*
- * A packet of @len bytes from the BTH on, with room for the ICRC at its end. It
- * is folded if @len is more than the path MTU.
+ * Make a packet of @len bytes from the BTH on, with room for the ICRC at its
+ * end. It is a super-packet if @len is more than the path MTU allows.
  */
 static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx,
 					  const struct arx_headers *h, u32 len)
@@ -424,7 +433,7 @@ static struct sk_buff *arx_tx_make_packet(struct arx_tx *tx,
 	return skb;
 }
 
-/* One packet, which may stand for @n, behind those of @batch. */
+/* Append one packet, which may be a super-packet of @n, to @batch. */
 static int arx_tx_add(struct arx_tx *tx, struct arx_tx_batch *batch,
 		      const struct arx_headers *h, u32 len, u32 n)
 {
@@ -441,7 +450,7 @@ static int arx_tx_add(struct arx_tx *tx, struct arx_tx_batch *batch,
 	return 0;
 }
 
-/* Each packet of the run; none if one cannot be made. */
+/* Make each packet of the run; none if one fails. */
 static int arx_tx_add_each(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
 	struct arx_tx_batch before = *batch;
@@ -464,7 +473,7 @@ static int arx_tx_add_each(struct arx_tx *tx, struct arx_tx_batch *batch)
 	return err;
 }
 
-/* The whole run as one packet, unless the payload lies in too many places. */
+/* Make a super-packet of the run, unless the payload is in too many places. */
 static int arx_tx_add_folded(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
 	struct arx_run *run = tx->run;
@@ -476,7 +485,7 @@ static int arx_tx_add_folded(struct arx_tx *tx, struct arx_tx_batch *batch)
 	return err;
 }
 
-/* The run, behind the packets of @batch; nothing of it if that fails. */
+/* Append the run to @batch; nothing of it if that fails. */
 static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
 	struct arx_run *run = tx->run;
@@ -498,12 +507,13 @@ static void arx_tx_push_udp(const struct arx_tx_batch *batch,
 	udp->source = htons(batch->sport);
 	udp->dest = htons(ARX_UDP_PORT);
 	udp->len = htons(skb->len);
-	udp->check = 0;		/* A17.3.1.2: the ICRC covers it all */
+	udp->check = 0;		/* A17.3.1.2: the ICRC covers the packet */
 }
 
 /*
- * The identification is the PSN's, so that it counts up with the packets of a
- * run as a split of a larger packet would have it: the ICRC covers it.
+ * The identification follows the PSN, so that it increments with the packets of
+ * a run, as it does when the stack segments a larger packet: the ICRC covers
+ * it.
  */
 static void arx_tx_push_ipv4(const struct arx_av *av, struct sk_buff *skb,
 			     u16 id)
@@ -542,7 +552,7 @@ static int arx_tx_local_out(struct net *net, struct sock *sk,
 }
 
 /*
- * Hand a packet, or joined ones, to the stack; gone whatever comes of it.
+ * Pass a packet, or joined ones, to the stack, which consumes it in any case.
  * Returns 0, NET_XMIT_DROP or an error.
  */
 static int arx_tx_send_packet(struct arx_qp *qp,
@@ -567,7 +577,10 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	skb->priority = arx_tx_priority(av);
 	skb_dst_set_noref(skb, batch->dst);
 	skb_set_owner_w(skb, sk);
-	/* The first on its way must not choose another queue than the next. */
+	/*
+	 * The first packet in flight must not choose another queue than the
+	 * next.
+	 */
 	skb->ooo_okay = 0;
 	err = arx_tx_local_out(net, sk, skb);
 	return net_xmit_eval(err);
@@ -587,7 +600,7 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 		skb_mark_not_on_list(skb);
 		err = arx_tx_send_packet(qp, batch, skb, psn);
 		if (err) {
-			/* What follows a loss would only be dropped there. */
+			/* The peer would drop packets that follow a loss. */
 			kfree_skb_list(next);
 			if (arx_tx_is_short(err))
 				arx_tx_drop(qp, out, psn, batch->n - i);
@@ -598,10 +611,11 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 }
 
 /*
- * Join the packets, or even one if its ICRC can be avoided, unless the stack
- * will transform what it carries (IPsec, encapsulation by the route), or let it
- * out as it is, or captures are to show it. A short one is not worth being let apart in front of a netdev
- * that would not take it as it is.
+ * True if the packets should be joined. Even a single packet is, if its ICRC
+ * can then be avoided. Not if the stack will transform the payload (IPsec,
+ * encapsulation by the route), or would transmit joined packets as they are, or
+ * captures must show the packets. A short packet is not worth the split in
+ * front of a netdev that does not accept it.
  */
 static bool arx_tx_joins(const struct arx_dev *dev,
 			 const struct arx_tx_batch *batch)
@@ -641,14 +655,14 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 }
 
 /**
- * arx_tx_flush - let gathered packets leave
+ * arx_tx_flush - pass the packets of a batch to the stack
  * @qp: sender
  * @out: of the stage; its batch is empty afterwards
  *
- * The packets leave in here, so their receivers on this host run afterwards.
- * What is lost on the way is lost, as any packet may be. What this host drops
- * for want of room or memory is for the stage to take back: see @dropped of
- * struct arx_tx_out.
+ * The packets leave inside this function, so receivers on this machine run
+ * after it. Packets lost on the way are lost, as any packet may be. For packets
+ * that this machine drops for lack of room or memory the stage goes back: see
+ * @dropped of struct arx_tx_out.
  *
  * Context: as arx_tx_run(), and in the same RCU read section.
  */
@@ -664,10 +678,12 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_out *out)
 	*batch = (struct arx_tx_batch) {};
 }
 
-/* The stack would copy it for a netdev that cannot gather. */
+/* The stack would copy fragments for a netdev without scatter/gather. */
 static u32 arx_tx_linear(const struct dst_entry *dst)
 {
-	return dst_dev_rcu(dst)->features & NETIF_F_SG ? ARX_TX_LINEAR : U32_MAX;
+	if (dst_dev_rcu(dst)->features & NETIF_F_SG)
+		return ARX_TX_LINEAR;
+	return U32_MAX;
 }
 
 static unsigned int arx_tx_headroom(const struct arx_av *av,
@@ -679,7 +695,7 @@ static unsigned int arx_tx_headroom(const struct arx_av *av,
 }
 
 /*
- * Can a run leave with the packets of @batch? Datagrams cannot: each is
+ * True if a run can leave with the packets of @batch. Datagrams cannot: each is
  * delivered with its own IP header.
  */
 static bool arx_tx_follows(const struct arx_tx_batch *batch,
@@ -687,13 +703,14 @@ static bool arx_tx_follows(const struct arx_tx_batch *batch,
 {
 	return batch->av == av && run->h.service != ARX_SERVICE_UD &&
 	       run->h.psn == arx_psn_add(batch->psn, batch->n) &&
-	       batch->len + arx_tx_size(run->len, run->npkts) <= ARX_TX_BATCH_MAX;
+	       batch->len + arx_tx_size(run->len, run->npkts) <=
+		       ARX_TX_BATCH_MAX;
 }
 
 /*
- * The UDP source port is all that tells flows apart for RSS and ECMP. An AH does
- * not know whose datagrams it is for, so their port is of both QPNs, unless the
- * AH's flow label says it.
+ * The UDP source port alone distinguishes flows for RSS and ECMP. An AH does
+ * not know the QPs of its datagrams, so their port depends on both QPNs, unless
+ * the AH has a flow label.
  */
 static u16 arx_tx_sport(const struct arx_qp *qp, const struct arx_av *av,
 			const struct arx_run *run)
@@ -718,20 +735,20 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
 }
 
 /**
- * arx_tx_run - put a run on the wire
+ * arx_tx_run - send a run over the wire
  * @qp: sender
  * @av: destination
  * @run: at most ARX_TX_RUN_MAX bytes; its payload iterator is used up
  * @out: of the stage; its batch owns the packets until arx_tx_flush()
  *
- * Packet i has PSN @run->h.psn + i. @run->h.flags stand for the whole: FIRST
- * is the first packet's, all others are the last one's. Packets that cannot
- * travel with those of the batch have these leave first.
+ * Packet i has PSN @run->h.psn + i. @run->h.flags describe the whole: FIRST
+ * applies to the first packet, all others to the last. If the run's packets
+ * cannot join those of the batch, the latter leave first.
  *
  * Context: bottom halves off, within the RCU read section of the payload.
- * Return: 0; -EAGAIN, nothing was sent and the QP is scheduled when there is
- * room; -EFAULT, the payload cannot be read, nothing was sent; another error,
- * it is lost.
+ * Return: 0; -EAGAIN: nothing was sent and the QP is scheduled when there is
+ * room; -EFAULT: the payload cannot be read, nothing was sent; another error:
+ * the run is lost.
  */
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	       struct arx_tx_out *out)
@@ -752,7 +769,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		if (out->dropped)
 			return -EAGAIN;
 		err = arx_tx_begin(qp, batch, av, run);
-		/* Two errors mean something else here. */
+		/* Two errors have another meaning for the caller. */
 		if (err)
 			return err == -EAGAIN || err == -EFAULT ?
 			       -ENETUNREACH : err;
@@ -765,7 +782,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		arx_tx_drop(qp, out, run->h.psn, run->npkts);
 		return -EAGAIN;
 	}
-	/* Nothing that is worth waiting for would fit. */
+	/* No run worth waiting for would fit. */
 	if (batch->len + arx_tx_size(run->mtu, 1) > ARX_TX_BATCH_MAX)
 		arx_tx_flush(qp, out);
 	return err;

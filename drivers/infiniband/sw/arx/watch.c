@@ -109,8 +109,8 @@ void arx_watch_init(struct arx_qp *qp)
 }
 
 /*
- * True if the last WQE was short, judged by its copy. If copies have moved since
- * it was completed, the copy is zero and counts as short.
+ * True if the last WQE was short, judged by its copy. If copies have moved
+ * since it was completed, the copy is zero and counts as short.
  */
 static bool arx_watch_short(const struct arx_qp *qp)
 {
@@ -179,8 +179,8 @@ static int arx_watch_load_of(int cpu)
  * Pick the polling CPU: of the nearby CPUs that the application may use, the
  * one that polls the fewest rings; the application counts as one ring. In a
  * softirq the application's CPUs are unknown, so it is this CPU. The search
- * begins at the next CPU and ends at the first CPU that polls no ring; otherwise
- * all streams would look at, and pick, the same CPU.
+ * begins at the next CPU and ends at the first CPU that polls no ring;
+ * otherwise all streams would look at, and pick, the same CPU.
  */
 static int arx_watch_place(void)
 {
@@ -267,8 +267,8 @@ static void arx_watch_pace(struct arx_qp *qp, u32 new)
 }
 
 /*
- * True if polling continues. @new: requests since the last poll. A poll may come
- * at once after a long turn, including the delivery of its packets on this
+ * True if polling continues. @new: requests since the last poll. A poll may
+ * come at once after a long turn, including the delivery of its packets on this
  * machine, in which the application could not run: one fruitless poll says
  * nothing.
  */

@@ -1,5 +1,6 @@
 #!/bin/bash
-# In a machine where the packages are installed, and nothing else of arx: the module, a link, a program, the doctor.
+# In a machine where only the packages of arx are installed: the module, a link,
+# a program, the doctor.
 # tools/check-packages boots it.
 
 source /arx/tests/vm/lib.sh

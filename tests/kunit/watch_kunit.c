@@ -103,7 +103,7 @@ static void watch__not_for_one_at_a_time(struct kunit *test)
 	}
 }
 
-/* A program that answers each message has nothing outstanding but the answer. */
+/* A program that answers each message has only the answer outstanding. */
 static void watch__not_for_answers(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);

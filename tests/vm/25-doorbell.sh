@@ -133,9 +133,9 @@ unhurried() {
 	(( looks * 10 < $1 ))
 }
 
-# answers HOST DEVICE CPU CPU: the time that requests and responses take does not
-# depend on how many of them are signalled. Other programs of the host disturb
-# this measurement.
+# answers HOST DEVICE CPU CPU: the time that requests and responses take does
+# not depend on how many of them are signalled. Other programs of the host
+# disturb this measurement.
 answers() {
 	rm -f "$scratch"/{to,fro}
 	mkfifo "$scratch"/{to,fro}

@@ -97,7 +97,7 @@ static void *async_events(void *unused)
 	return NULL;
 }
 
-/* Devices without a PCI function have no such file: NCCL orders them by name. */
+/* Devices without a PCI function lack this file: NCCL orders them by name. */
 static void pci_path(const char *device)
 {
 	char path[PATH_MAX], *real;
@@ -354,7 +354,7 @@ static void post(struct ibv_qp *to, struct ibv_send_wr *wr)
 	done(ibv_post_send(to, wr, &bad), "ibv_post_send");
 }
 
-/* Half of a message, a multiple of 128 bytes, then an immediate without data. */
+/* Half of a message, a multiple of 128 bytes, then an empty immediate. */
 static void send_half(int i, int message, const struct fifo_entry *to)
 {
 	uint32_t size = size_of(message), half = (size / 2 + 127) / 128 * 128;

@@ -240,7 +240,7 @@ static struct ibv_qp *create_qp(struct ibv_qp_init_attr *init)
 	return ibv_create_qp(pd, init);
 }
 
-/* Who looks for the limit tries smaller and smaller values until one is taken. */
+/* Programs that search for the limit try smaller values until one works. */
 static void inline_data(enum ibv_qp_type type)
 {
 	static const struct { uint32_t len; int err; } cases[] = {

@@ -309,9 +309,9 @@ static void races(double seconds)
 
 /* ------------------------------------------------------------------------ */
 /*
- * One asks, the other answers, by a write that is looked for in memory or by a
- * message. One side's send is all that it has under way, whatever its
- * completions say: none may be left lying for a while because few are signalled.
+ * One side asks, the other answers, by a write that is polled in memory or by a
+ * message. Each side has one send in flight, whatever its completions say: no
+ * send may be deferred because few are signalled.
  */
 struct pattern {
 	const char *name;
@@ -387,7 +387,7 @@ static void hear(const struct pattern *p, uint64_t value)
 		post_receive();
 }
 
-/* What was signalled has completed by now, or will: only then it is looked for. */
+/* Signalled requests have completed, or will: poll for these only. */
 static void reap(void)
 {
 	struct ibv_wc wc;

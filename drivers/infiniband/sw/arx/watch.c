@@ -120,8 +120,8 @@ static bool arx_watch_short(const struct arx_qp *qp)
 /*
  * True if the peer has sent a message to this QP since the last call. A program
  * that answers messages, or waits for answers in memory, signals few of its
- * requests. Many of these then seem to be outstanding although the program posts
- * the next one only after a message has arrived.
+ * requests. Many of these then seem to be outstanding although the program
+ * posts the next one only after a message has arrived.
  */
 static bool arx_watch_heard(struct arx_qp *qp)
 {
@@ -140,8 +140,8 @@ static bool arx_watch_heard(struct arx_qp *qp)
  * that completion.
  *
  * The number of completions not polled takes the CQ's lock. The condition is
- * therefore checked once in watch.again requests: for each request after a watch
- * that was of use, since streams come in bursts.
+ * therefore checked once in watch.again requests: for each request after a
+ * useful watch, since streams come in bursts.
  */
 static bool arx_watch_begins(struct arx_qp *qp)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* gso.c and fold.c: packets of all lengths joined, and split again. */
+/* gso.c and super.c: packets of all lengths joined, and split again. */
 
 #include <kunit/test.h>
 #include <linux/if_ether.h>
 #include <linux/prandom.h>
 
-#include "fold.c"
+#include "super.c"
 #include "gso.c"
 
 #define PACKETS		6
@@ -301,7 +301,7 @@ static struct sk_buff *segment_as(struct kunit *test, struct sk_buff *skb,
 {
 	bool ipv4 = how & IPV4;
 	u32 size = skb_shinfo(skb)->gso_size;
-	bool folded = arx_is_folded(skb_pagelen(skb), size);
+	bool super = arx_is_super(skb_pagelen(skb), size);
 	struct sk_buff *segs;
 
 	dress(skb, ipv4, id);
@@ -319,8 +319,8 @@ static struct sk_buff *segment_as(struct kunit *test, struct sk_buff *skb,
 	 * Otherwise __skb_gso_segment() warns, because the packet that it
 	 * passed is gone.
 	 */
-	KUNIT_EXPECT_EQ(test, segs != skb, folded);
-	if (folded)
+	KUNIT_EXPECT_EQ(test, segs != skb, super);
+	if (super)
 		KUNIT_EXPECT_TRUE(test, skb->ip_summed == CHECKSUM_UNNECESSARY);
 	consume_skb(skb); /* as the stack frees the packet that it passed */
 	return segs;
@@ -372,12 +372,12 @@ static void gso__segment_of_checked(struct kunit *test)
 }
 
 /**
- * struct folded - a run that is a super-packet
+ * struct super - a run that is a super-packet
  * @h: its headers; the PSN wraps in it
  * @len: bytes of payload
  * @mtu: path MTU
  */
-struct folded {
+struct super {
 	struct arx_headers h;
 	u32 len;
 	u32 mtu;
@@ -385,7 +385,7 @@ struct folded {
 
 #define FOLDED_PSN	0xfffffe
 
-static const struct folded folded[] = {
+static const struct super super[] = {
 	{ { .op = ARX_OP_WRITE, .va = 0x1122334455667788, .rkey = 0x99aabbcc,
 	    .dma_len = 5123, .ex = 0xdeadbeef, .pad = 1,
 	    .flags = ARX_FIRST | ARX_LAST | ARX_IMM | ARX_SOLICITED |
@@ -403,15 +403,15 @@ static const struct folded folded[] = {
 	    .pad = 2 }, 8190, 4096 },
 };
 
-static void folded_name(const struct folded *f, char *name)
+static void super_name(const struct super *f, char *name)
 {
 	snprintf(name, KUNIT_PARAM_DESC_SIZE, "op %u, flags %02x, %u of %u",
 		 f->h.op, f->h.flags, f->len, f->mtu);
 }
 
-KUNIT_ARRAY_PARAM(folded, folded, folded_name);
+KUNIT_ARRAY_PARAM(super, super, super_name);
 
-static struct sk_buff *make_folded(struct kunit *test, const struct folded *f,
+static struct sk_buff *make_super(struct kunit *test, const struct super *f,
 				   u32 psn, const u8 *payload, u32 linear)
 {
 	struct arx_headers h = f->h;
@@ -429,7 +429,7 @@ static struct sk_buff *make_folded(struct kunit *test, const struct folded *f,
 }
 
 /* @skb must be packet @i of @n of the run, except for its ICRC. */
-static void expect_part(struct kunit *test, const struct folded *f, u32 i,
+static void expect_part(struct kunit *test, const struct super *f, u32 i,
 			u32 n, u32 psn, const u8 *payload,
 			const struct sk_buff *skb)
 {
@@ -460,7 +460,7 @@ static void expect_part(struct kunit *test, const struct folded *f, u32 i,
 }
 
 /* Two runs and a short packet between them, which leave for a wire. */
-static void unfold(struct kunit *test, const struct folded *f, u32 linear,
+static void segment_super(struct kunit *test, const struct super *f, u32 linear,
 		   u32 how)
 {
 	static const u8 between[ARX_BTH_LEN + 8 + ARX_ICRC_LEN] = {
@@ -476,18 +476,18 @@ static void unfold(struct kunit *test, const struct folded *f, u32 linear,
 	prandom_seed_state(&rnd, 1);
 	prandom_bytes_state(&rnd, payload, SPAN);
 	arx_gso_proto = 253;
-	KUNIT_ASSERT_TRUE(test, arx_folds(f->len, f->mtu));
-	skb = make_folded(test, f, FOLDED_PSN, payload, linear);
+	KUNIT_ASSERT_TRUE(test, arx_super_fits(f->len, f->mtu));
+	skb = make_super(test, f, FOLDED_PSN, payload, linear);
 	skb->next = make_packet(test, between, sizeof(between), ~0);
-	skb->next->next = make_folded(test, f, 7, payload, linear);
-	arx_gso_join(skb, 2 * n + 1, arx_folded_largest(&f->h, f->mtu));
+	skb->next->next = make_super(test, f, 7, payload, linear);
+	arx_gso_join(skb, 2 * n + 1, arx_super_largest(&f->h, f->mtu));
 
 	segs = segment_as(test, skb, how, 0xfffe, &clone);
 	KUNIT_EXPECT_EQ(test, computed, 2 * n + 1);
 	for (i = 0, skb = segs; skb; i++, skb = skb->next) {
 		expect_finished(test, skb, how & IPV4, 0xfffe + i);
 		KUNIT_EXPECT_LE(test, skb->len,
-				arx_folded_largest(&f->h, f->mtu));
+				arx_super_largest(&f->h, f->mtu));
 		if (!skb->next)
 			KUNIT_EXPECT_PTR_EQ(test, segs->prev, skb);
 		if (i < n)
@@ -511,20 +511,20 @@ static void unfold(struct kunit *test, const struct folded *f, u32 linear,
 	kfree_skb(clone);
 }
 
-static void gso__unfold(struct kunit *test)
+static void gso__segment_super(struct kunit *test)
 {
-	const struct folded *f = test->param_value;
+	const struct super *f = test->param_value;
 	u32 how;
 
 	/* Only headers linear, as they are made; or a packet and a bit. */
 	for (how = 0; how < WAYS; how++) {
-		unfold(test, f, arx_headers_len(&f->h), how);
-		unfold(test, f, f->mtu + 100, how);
+		segment_super(test, f, arx_headers_len(&f->h), how);
+		segment_super(test, f, f->mtu + 100, how);
 	}
 }
 
 /* A super-packet is longer than any packet, and shows its path MTU. */
-static void gso__folded_stands_out(struct kunit *test)
+static void gso__super_stands_out(struct kunit *test)
 {
 	struct arx_headers h = {
 		.op = ARX_OP_WRITE,
@@ -535,13 +535,13 @@ static void gso__folded_stands_out(struct kunit *test)
 	for (mtu = 256; mtu <= 4096; mtu *= 2) {
 		u32 most = arx_headers_len(&h) + mtu + ARX_ICRC_LEN;
 
-		KUNIT_EXPECT_FALSE(test, arx_is_folded(most, most));
-		KUNIT_EXPECT_EQ(test, arx_folded_mtu(most), mtu);
-		KUNIT_EXPECT_FALSE(test, arx_folds(mtu, mtu));
-		for (len = mtu; !arx_folds(len, mtu); len++)
+		KUNIT_EXPECT_FALSE(test, arx_is_super(most, most));
+		KUNIT_EXPECT_EQ(test, arx_super_mtu(most), mtu);
+		KUNIT_EXPECT_FALSE(test, arx_super_fits(mtu, mtu));
+		for (len = mtu; !arx_super_fits(len, mtu); len++)
 			;
 		KUNIT_EXPECT_LT(test, len, 2 * mtu);
-		KUNIT_EXPECT_TRUE(test, arx_is_folded(ARX_BTH_LEN + len +
+		KUNIT_EXPECT_TRUE(test, arx_is_super(ARX_BTH_LEN + len +
 							  ARX_ICRC_LEN, most));
 	}
 }
@@ -554,8 +554,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(gso__lengths_that_cannot_be),
 	KUNIT_CASE_PARAM(gso__segment, shape_gen_params),
 	KUNIT_CASE(gso__segment_of_checked),
-	KUNIT_CASE_PARAM(gso__unfold, folded_gen_params),
-	KUNIT_CASE(gso__folded_stands_out),
+	KUNIT_CASE_PARAM(gso__segment_super, super_gen_params),
+	KUNIT_CASE(gso__super_stands_out),
 	{}
 };
 

@@ -577,10 +577,10 @@ int watch_load_of(int cpu)
 }
 
 /* No CPU polls, so no CPU is idle and polls again at once. */
-void watch_unseat(struct arx_qp *qp)
+void watch_unassign(struct arx_qp *qp)
 {
-	arx_watch_settle(qp, -1);
-	qp->watch.until = jiffies + 1000 * HZ;
+	arx_watch_set_cpu(qp, -1);
+	qp->watch.repick = jiffies + 1000 * HZ;
 }
 
 /* A run as it might come from the wire, of the QPs' service. */

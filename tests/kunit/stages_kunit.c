@@ -1519,7 +1519,7 @@ static void local__read_holds_region(struct kunit *test)
 	p->on_send = NULL;
 	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
 	if (w)
-		KUNIT_EXPECT_FALSE(test, w->run.lasts);
+		KUNIT_EXPECT_FALSE(test, w->run.payload_stable);
 	KUNIT_EXPECT_EQ(test, readers, 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&being_read->users), 0);
 	arx_dereg_mr(&being_read->ib, NULL);

@@ -183,7 +183,7 @@ static void watch__looks(struct kunit *test)
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unseat(qp);
+	watch_unassign(qp);
 	post(test, 3, 0, 8);
 	KUNIT_EXPECT_EQ(test, qp->req.fetched, 8);
 	pair_look(test->priv, 0);
@@ -205,12 +205,12 @@ static void watch__ends_in_vain(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unseat(qp);
+	watch_unassign(qp);
 	for (i = 0; i < VAIN; i++) {
 		EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 		pair_look(test->priv, 0);
 		if (!i)
-			KUNIT_EXPECT_EQ(test, qp->watch.vain, 1);
+			KUNIT_EXPECT_EQ(test, qp->watch.idle_polls, 1);
 	}
 	EXPECT_FLAGS(test, qp, 0);
 
@@ -222,19 +222,19 @@ static void watch__ends_in_vain(struct kunit *test)
 }
 
 /* CPUs that were busy when it began may be idle now. */
-static void watch__seats_anew(struct kunit *test)
+static void watch__picks_anew(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
-	qp->watch.origin = -1;
-	qp->watch.until = jiffies + HZ;
+	qp->watch.app_cpu = -1;
+	qp->watch.repick = jiffies + HZ;
 	post_and_kick(test, 2, 0, 8);
-	KUNIT_EXPECT_EQ(test, qp->watch.origin, -1);
-	qp->watch.until = jiffies - 1;
+	KUNIT_EXPECT_EQ(test, qp->watch.app_cpu, -1);
+	qp->watch.repick = jiffies - 1;
 	post_and_kick(test, 2, 0, 8);
-	KUNIT_EXPECT_GE(test, qp->watch.origin, 0);
-	KUNIT_EXPECT_TRUE(test, time_before(jiffies, qp->watch.until));
+	KUNIT_EXPECT_GE(test, qp->watch.app_cpu, 0);
+	KUNIT_EXPECT_TRUE(test, time_before(jiffies, qp->watch.repick));
 	KUNIT_EXPECT_EQ(test, watch_load_of(qp->watch.cpu), 1);
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
@@ -250,9 +250,9 @@ static void watch__paces(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unseat(qp);
+	watch_unassign(qp);
 	for (i = 3; i >= 0; i--) {
-		KUNIT_EXPECT_EQ(test, qp->watch.hurry, i);
+		KUNIT_EXPECT_EQ(test, qp->watch.poll_shift, i);
 		KUNIT_EXPECT_LE(test, hrtimer_get_remaining(&qp->watch.timer),
 				sooner << (3 - i));
 		post(test, 2, 0, 8);
@@ -260,11 +260,11 @@ static void watch__paces(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, hrtimer_get_remaining(&qp->watch.timer),
 			sooner << 2);
-	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 0);
-	qp->watch.seen -= 96;		/* as if kicks had found them */
+	KUNIT_EXPECT_EQ(test, qp->watch.poll_shift, 0);
+	qp->watch.last_fetched -= 96;		/* as if kicks had found them */
 	post(test, 2, 0, 8);
 	pair_look(test->priv, 0);
-	KUNIT_EXPECT_EQ(test, qp->watch.hurry, 1);
+	KUNIT_EXPECT_EQ(test, qp->watch.poll_shift, 1);
 }
 
 /*
@@ -283,14 +283,14 @@ static bool by_timer_in_vain(struct kunit *test, u8 vain)
 	local_bh_disable();
 	hrtimer_cancel(&qp->watch.timer);
 	alone = single_task_running();
-	qp->watch.vain = vain;
+	qp->watch.idle_polls = vain;
 	pair_look(test->priv, 0);
 	by_timer = hrtimer_active(&qp->watch.timer);
 	alone = alone && single_task_running();
 	local_bh_enable();
 	if (!alone)
 		kunit_skip(test, "another task is waiting for this CPU");
-	KUNIT_EXPECT_EQ(test, qp->watch.cpu, qp->watch.origin);
+	KUNIT_EXPECT_EQ(test, qp->watch.cpu, qp->watch.app_cpu);
 	return by_timer;
 }
 
@@ -314,7 +314,7 @@ static void watch__begins_again(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unseat(qp);
+	watch_unassign(qp);
 	post(test, 2, 0, 8);
 	for (i = 0; i < VAIN + 1; i++)
 		pair_look(test->priv, 0);
@@ -340,9 +340,9 @@ static void watch__forgets(struct kunit *test)
 	post_and_kick(test, 8, 0, 8);
 	post(test, 2, 0, 8);
 	pair_look(p, 0);
-	KUNIT_EXPECT_EQ(test, qp->watch.again, 1);
+	KUNIT_EXPECT_EQ(test, qp->watch.recheck, 1);
 	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE), 0);
-	KUNIT_EXPECT_GT(test, qp->watch.again, 1);
+	KUNIT_EXPECT_GT(test, qp->watch.recheck, 1);
 }
 
 /* The load of a CPU is counted while it polls, and only then. */
@@ -371,7 +371,7 @@ static void watch__ends_with_one(struct kunit *test)
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unseat(qp);
+	watch_unassign(qp);
 	pair_look(test->priv, 0);
 	post(test, 1, 0, 8);
 	pair_look(test->priv, 0);
@@ -386,14 +386,14 @@ static void watch__posted_while_it_ends(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unseat(qp);
+	watch_unassign(qp);
 	for (i = 0; i < VAIN - 1; i++)
 		pair_look(test->priv, 0);
 
 	local_bh_disable();
 	spin_lock(&qp->req.lock);
 	post(test, 1, 0, 8);
-	set_bit(ARX_REQ_LOOK, &qp->req.pending);
+	set_bit(ARX_REQ_POLL, &qp->req.pending);
 	KUNIT_EXPECT_FALSE(test, arx_watch_update(qp));
 	spin_unlock(&qp->req.lock);
 	local_bh_enable();
@@ -453,7 +453,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__look_after_reset),
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__ends_in_vain),
-	KUNIT_CASE(watch__seats_anew),
+	KUNIT_CASE(watch__picks_anew),
 	KUNIT_CASE(watch__paces),
 	KUNIT_CASE(watch__looks_again_at_once),
 	KUNIT_CASE(watch__looks_no_more_at_once),

@@ -17,10 +17,10 @@
  * ACKs stop waiting after this many in a row that had only one message to
  * acknowledge, ...
  */
-#define ARX_ACK_VAIN	8
+#define ARX_ACK_IDLE	8
 
 /* ... except for one in this many, to see whether that has changed. */
-#define ARX_ACK_AGAIN	64
+#define ARX_ACK_RETRY	64
 
 /* The event that reports that a NAK has ended the QP. */
 static int arx_ack_event(enum arx_nak_end end)
@@ -75,11 +75,11 @@ void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
 }
 
 /**
- * arx_ack_owes_nak - true if a NAK waits for responses before it, or for the
+ * arx_ack_nak_is_due - true if a NAK waits for responses before it, or for the
  *	socket
  * @resp: responder
  */
-bool arx_ack_owes_nak(const struct arx_resp *resp)
+bool arx_ack_nak_is_due(const struct arx_resp *resp)
 {
 	return resp->ack_due && resp->ack_syndrome != ARX_ACK_UNLIMITED;
 }
@@ -97,7 +97,7 @@ void arx_ack_due(struct arx_qp *qp)
 	if (resp->dead)
 		return;
 	/* A NAK that is still due says more. */
-	if (arx_ack_owes_nak(resp))
+	if (arx_ack_nak_is_due(resp))
 		return;
 	resp->ack_due = true;
 	resp->ack_syndrome = ARX_ACK_UNLIMITED;
@@ -117,20 +117,20 @@ void arx_ack_sent(struct arx_qp *qp)
 
 	resp->ack_due = false;
 	resp->unacked = 0;
-	if (arx_psn_diff(resp->msn, resp->told) > 1)
-		resp->vain = 0;
-	else if (resp->vain < ARX_ACK_VAIN)
-		resp->vain++;
-	resp->told = resp->msn;
+	if (arx_psn_diff(resp->msn, resp->acked_msn) > 1)
+		resp->idle_acks = 0;
+	else if (resp->idle_acks < ARX_ACK_IDLE)
+		resp->idle_acks++;
+	resp->acked_msn = resp->msn;
 	if (resp->dead)
 		arx_qp_error(qp, arx_ack_event(resp->ack_end));
 }
 
 /**
- * arx_ack_owes_ack - true if an ACK is due and no response before it
+ * arx_ack_ack_is_due - true if an ACK is due and no response before it
  * @resp: responder
  */
-bool arx_ack_owes_ack(const struct arx_resp *resp)
+bool arx_ack_ack_is_due(const struct arx_resp *resp)
 {
 	return resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
 	       resp->reply_head == resp->reply_tail;
@@ -148,6 +148,7 @@ bool arx_ack_owes_ack(const struct arx_resp *resp)
 bool arx_ack_may_wait(const struct arx_resp *resp)
 {
 	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
-	       (resp->vain < ARX_ACK_VAIN || !(resp->msn % ARX_ACK_AGAIN)) &&
-	       arx_ack_owes_ack(resp);
+	       (resp->idle_acks < ARX_ACK_IDLE ||
+		!(resp->msn % ARX_ACK_RETRY)) &&
+	       arx_ack_ack_is_due(resp);
 }

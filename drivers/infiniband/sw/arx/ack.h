@@ -16,8 +16,8 @@ void __cold arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end);
 void __cold arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why);
 void arx_ack_due(struct arx_qp *qp);
 void arx_ack_sent(struct arx_qp *qp);
-bool arx_ack_owes_nak(const struct arx_resp *resp);
-bool arx_ack_owes_ack(const struct arx_resp *resp);
+bool arx_ack_nak_is_due(const struct arx_resp *resp);
+bool arx_ack_ack_is_due(const struct arx_resp *resp);
 bool arx_ack_may_wait(const struct arx_resp *resp);
 
 #endif /* ARX_ACK_H */

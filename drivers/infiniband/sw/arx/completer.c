@@ -53,7 +53,7 @@ static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
 		.vlan_id = 0xffff,
 	};
 
-	arx_publish(&comp->told, comp->done + 1);
+	arx_publish(&comp->reported, comp->done + 1);
 	return arx_cq_put(qp->scq, &cqe);
 }
 

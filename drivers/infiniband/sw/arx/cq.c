@@ -198,9 +198,9 @@ void arx_cq_end(struct arx_cq *cq, bool solicited, bool error)
 	__releases(&cq->lock)
 {
 	bool notify = cq->added && arx_cq_answers(cq, solicited, error);
-	bool first = cq->overflown && !cq->overflow_told;
+	bool first = cq->overflown && !cq->overflow_reported;
 
-	cq->overflow_told = cq->overflown;
+	cq->overflow_reported = cq->overflown;
 	spin_unlock(&cq->lock);
 
 	if (notify)

@@ -21,7 +21,7 @@
  * @added: completions since arx_cq_begin()
  * @now: CLOCK_MONOTONIC at arx_cq_begin(), in ns
  * @overflown: a CQE was lost: no CQE is written any more
- * @overflow_told: IB_EVENT_CQ_ERR was sent
+ * @overflow_reported: IB_EVENT_CQ_ERR was sent
  * @count: moderation: number of completions that delay an event; 0: off
  * @period: moderation: maximum delay in microseconds
  * @held: completions since the last event that are due for an event
@@ -40,7 +40,7 @@ struct arx_cq {
 	u32 added;
 	u64 now;
 	bool overflown;
-	bool overflow_told;
+	bool overflow_reported;
 	u16 count;
 	u16 period;
 	u32 held;

@@ -10,7 +10,7 @@
  * computes the ICRCs. Joined packets that arrive at arx's own socket have not
  * left this machine, and only this file can have made them.
  *
- * The packets of one message are a super-packet (fold.c): one packet with the
+ * The packets of one message are a super-packet (super.c): one packet with the
  * headers of the run and all its payload. A super-packet is segmented only if
  * it must leave.
  *
@@ -31,7 +31,7 @@
 #include <net/protocol.h>
 #include <net/sock.h>
 
-#include "fold.h"
+#include "super.h"
 #include "gso.h"
 #include "sock.h"
 #include "wire.h"
@@ -437,7 +437,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	struct sk_buff *list = head;
 	struct sk_buff *rest;
 	struct sk_buff *skb;
-	bool folded;
+	bool super;
 	int n = 0;
 
 	if (!arx_gso_fits(head) || !arx_gso_ip_fits(head, outer, ip_len))
@@ -446,14 +446,14 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	rest = arx_gso_split(head);
 	if (IS_ERR(rest))
 		return rest;
-	folded = !checked && arx_is_folded(head->len, size);
-	if (!folded && arx_gso_redress(head, features)) {
+	super = !checked && arx_is_super(head->len, size);
+	if (!super && arx_gso_redress(head, features)) {
 		kfree_skb_list(rest);
 		return ERR_PTR(-ENOMEM);
 	}
 	skb_get(head); /* the caller frees the packet that it passed in */
 	head->next = rest;
-	if (!checked && arx_unfold(&list, size, features))
+	if (!checked && arx_super_segment(&list, size, features))
 		goto fail;
 
 	for (skb = list; skb; skb = skb->next) {
@@ -472,7 +472,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	 * Packets that UDP has received must not ask for a checksum; otherwise
 	 * the stack warns.
 	 */
-	if (folded)
+	if (super)
 		head->ip_summed = CHECKSUM_UNNECESSARY;
 	list->prev = last;	/* as validate_xmit_skb_list() expects */
 	return list;

@@ -21,7 +21,7 @@ void arx_ids_init(struct arx_ids *ids, unsigned int bits)
 	WARN_ON(rhashtable_init(&ids->taken, &arx_ids_params));
 	ids->bits = bits;
 	spin_lock_init(&ids->lock);
-	memset(ids->resting, 0, sizeof(ids->resting));
+	memset(ids->quarantined, 0, sizeof(ids->quarantined));
 	ids->next = 0;
 }
 
@@ -41,7 +41,7 @@ static bool arx_ids_rests(const struct arx_ids *ids, u32 nr)
 	u32 i;
 
 	for (i = 0; i < ARX_IDS_QUARANTINE; i++)
-		if (ids->resting[i] == nr)
+		if (ids->quarantined[i] == nr)
 			return true;
 	return false;
 }
@@ -103,7 +103,7 @@ void arx_ids_remove(struct arx_ids *ids, struct arx_id *id)
 {
 	spin_lock_bh(&ids->lock);
 	rhashtable_remove_fast(&ids->taken, &id->node, arx_ids_params);
-	ids->resting[ids->next] = id->nr;
+	ids->quarantined[ids->next] = id->nr;
 	ids->next = (ids->next + 1) % ARX_IDS_QUARANTINE;
 	spin_unlock_bh(&ids->lock);
 }

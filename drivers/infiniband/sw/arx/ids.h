@@ -28,8 +28,8 @@ struct arx_id {
  * @taken: struct arx_id by number
  * @bits: width of a number
  * @lock: protects taking and freeing of numbers
- * @resting: ring of quarantined numbers; 0: unused
- * @next: index in @resting for the next freed number
+ * @quarantined: ring of quarantined numbers; 0: unused
+ * @next: index in @quarantined for the next freed number
  *
  * Numbers come from the kernel's CSPRNG. Look-ups take no lock: an object is
  * freed only after a grace period or, if all its look-ups are in sections,
@@ -41,7 +41,7 @@ struct arx_ids {
 	struct rhashtable taken;
 	unsigned int bits;
 	spinlock_t lock;	/* protects all but look-ups */
-	u32 resting[ARX_IDS_QUARANTINE];
+	u32 quarantined[ARX_IDS_QUARANTINE];
 	u32 next;
 };
 

@@ -33,7 +33,7 @@ static int arx_loopback_datagram(struct arx_qp *peer, const struct arx_av *av,
  * @av: destination
  * @run: the request; its payload iterator is used up
  *
- * The peer responds in arx_loopback_answer(); datagrams have no response.
+ * The peer responds in arx_loopback_respond(); datagrams have no response.
  *
  * Context: as arx_send_run(); the requester's lock is held.
  * Return: as arx_responder_rx().
@@ -47,7 +47,7 @@ int arx_loopback_rx(struct arx_qp *peer, const struct arx_av *av,
 }
 
 /**
- * arx_loopback_answer - make a peer on this machine respond to a turn's
+ * arx_loopback_respond - make a peer on this machine respond to a turn's
  *	requests
  * @qp: whose requester has sent
  * @peer: destination of the turn's requests, or NULL
@@ -59,7 +59,7 @@ int arx_loopback_rx(struct arx_qp *peer, const struct arx_av *av,
  * Context: as arx_send_run(), and in the same RCU read section.
  * Return: true if the peer has more responses.
  */
-bool arx_loopback_answer(struct arx_qp *qp, struct arx_qp *peer, u32 *bytes)
+bool arx_loopback_respond(struct arx_qp *qp, struct arx_qp *peer, u32 *bytes)
 {
 	unsigned long *pending = &qp->req.pending;
 

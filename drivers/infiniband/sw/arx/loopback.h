@@ -7,6 +7,6 @@
 
 int arx_loopback_rx(struct arx_qp *peer, const struct arx_av *av,
 		    struct arx_run *run);
-bool arx_loopback_answer(struct arx_qp *qp, struct arx_qp *peer, u32 *bytes);
+bool arx_loopback_respond(struct arx_qp *qp, struct arx_qp *peer, u32 *bytes);
 
 #endif /* ARX_LOOPBACK_H */

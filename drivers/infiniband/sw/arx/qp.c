@@ -308,7 +308,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	req->drained = false;
 	req->credit = ARX_SHARE_BYTES;
 	comp->done = req->fetched;
-	comp->told = req->fetched;
+	comp->reported = req->fetched;
 	comp->rd_done = 0;
 	comp->rd_psns = 0;
 	comp->rnr_wait = false;
@@ -331,8 +331,8 @@ static void arx_qp_reset(struct arx_qp *qp)
 	resp->reply_tail = 0;
 	resp->ack_due = false;
 	resp->unacked = 0;
-	resp->told = 0;
-	resp->vain = 0;
+	resp->acked_msn = 0;
+	resp->idle_acks = 0;
 	if (!qp->srq) {
 		WRITE_ONCE(qp->rq.ring.hdr->flags, 0);
 		arx_recvq_reset(&qp->rq);
@@ -548,7 +548,7 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
  * softirq. Without the ACK the peer would take the message for lost. No lock
  * held: the ACK may be for a QP of this machine.
  */
-static void arx_qp_answer(struct arx_qp *qp)
+static void arx_qp_send_deferred_ack(struct arx_qp *qp)
 {
 	local_bh_disable();
 	arx_responder_go_on(qp);
@@ -586,7 +586,7 @@ int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 		goto discard;
 
 	if (mask & IB_QP_STATE)
-		arx_qp_answer(qp);
+		arx_qp_send_deferred_ack(qp);
 	arx_qp_lock_all(qp);
 	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	new = mask & IB_QP_STATE ? attr->qp_state : cur;
@@ -681,7 +681,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct arx_qp *qp = to_arx_qp(ib);
 	struct arx_av *av;
 
-	arx_qp_answer(qp);
+	arx_qp_send_deferred_ack(qp);
 	arx_qp_lock_all(qp);
 	arx_qp_set_state(qp, IB_QPS_RESET);
 	arx_watch_stop(qp);

@@ -117,7 +117,7 @@ struct arx_tx_out {
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
-	ARX_REQ_LOOK,		/* the timer of the watch has expired */
+	ARX_REQ_POLL,		/* the timer of the watch has expired */
 	ARX_REQ_PULL, /* the peer on this machine has more READ responses */
 };
 
@@ -180,26 +180,26 @@ struct arx_req {
  *	req.lock
  * @on: ARX_RING_NO_KICK is set
  * @cpu: the CPU that polls, -1 for none; published
- * @origin: the CPU of the application when @cpu was chosen
- * @until: in jiffies: time to choose @cpu again
- * @vain: fruitless polls in a row
- * @again: number of requests after the end of polling after which the
+ * @app_cpu: the CPU of the application when @cpu was chosen
+ * @repick: in jiffies: time to choose @cpu again
+ * @idle_polls: fruitless polls in a row
+ * @recheck: number of requests after the end of polling after which the
  *	conditions are checked again
- * @hurry: log2 of the ratio of doorbell_usecs to the present interval
- * @seen: req.fetched at the last poll or check of the conditions
+ * @poll_shift: log2 of the ratio of doorbell_usecs to the present interval
+ * @last_fetched: req.fetched at the last poll or check of the conditions
  * @heard: resp.msn at the last check of the conditions
  * @timer: the next poll
  */
 struct arx_watch {
 	bool on;
-	u8 vain;
-	u8 again;
-	u8 hurry;
+	u8 idle_polls;
+	u8 recheck;
+	u8 poll_shift;
 	int cpu;
-	int origin;
-	u32 seen;
+	int app_cpu;
+	u32 last_fetched;
 	u32 heard;
-	unsigned long until;
+	unsigned long repick;
 	struct hrtimer timer;
 };
 
@@ -213,11 +213,11 @@ struct arx_watch {
  * @length: READ: bytes
  * @orig: atomic: the value before
  * @msn: MSN of the response
- * @again: replay for a duplicate request
+ * @replay: replay for a duplicate request
  */
 struct arx_rd {
 	bool atomic;
-	bool again;
+	bool replay;
 	u32 psn;
 	u32 npkts;
 	u64 va;
@@ -272,9 +272,9 @@ enum arx_nak_end {
  * @reply_tail: count of responses ever finished
  * @ack_due: an ACK or NAK follows the responses
  * @unacked: packets with payload since the last ACK
- * @told: @msn of the last ACK
- * @vain: ACKs in a row that had only one message to acknowledge, at most
- *	ARX_ACK_VAIN
+ * @acked_msn: @msn of the last ACK
+ * @idle_acks: ACKs in a row that had only one message to acknowledge, at most
+ *	ARX_ACK_IDLE
  * @polled: as in struct arx_run, of any part of the message
  * @ack_syndrome: AETH syndrome of the due ACK or NAK
  * @ack_psn: PSN of the due ACK or NAK
@@ -305,8 +305,8 @@ struct arx_resp {
 	u32 reply_tail;
 	bool ack_due;
 	u32 unacked;
-	u32 told;
-	u8 vain;
+	u32 acked_msn;
+	u8 idle_acks;
 	bool polled;
 	u8 ack_syndrome;
 	u32 ack_psn;
@@ -321,7 +321,7 @@ struct arx_resp {
  * @lock: serialises all of it
  * @una: oldest PSN not acknowledged; published
  * @done: SQ index of the oldest WQE not completed; published
- * @told: SQ index after the last WQE that a completion reported; published
+ * @reported: SQ index after the last WQE that a completion reported; published
  * @rd_done: READs and atomics completed; published
  * @rd_psns: PSNs of READs and atomics before @una; published, before @una is
  * @rewinds: times the requester must go back to @una; published
@@ -343,7 +343,7 @@ struct arx_comp {
 	spinlock_t lock;	/* protects all below */
 	u32 una;
 	u32 done;
-	u32 told;
+	u32 reported;
 	u32 rd_done;
 	u32 rd_psns;
 	u32 rewinds;
@@ -399,7 +399,7 @@ struct arx_comp {
  * @state_lock: innermost, except for the event handler
  * @work: runs requester and responder from softirq context
  * @move: the same work, on a certain CPU
- * @tx_round: drains the CPU that delivers packets of UC or UD, see tx.c
+ * @tx_drain: drains the CPU that delivers packets of UC or UD, see tx.c
  * @memcg: memory cgroup of the application that created it, or NULL
  * @grow: makes room for more copies than atomic context can allocate
  * @full: that failed for lack of memory; not tried again until the QP is reset
@@ -446,7 +446,7 @@ struct arx_qp {
 	spinlock_t state_lock;	/* protects writes of state */
 	struct work_struct work;
 	struct work_struct move;
-	struct work_struct tx_round;
+	struct work_struct tx_drain;
 	struct mem_cgroup *memcg;
 	struct work_struct grow;
 	bool full;

@@ -63,7 +63,7 @@ static bool arx_rdatomic_before(struct arx_resp *resp, u32 n, u32 psn)
  * Replays after it are dropped: only a requester that goes back again can miss
  * them.
  */
-static void arx_rdatomic_queue_again(struct arx_resp *resp,
+static void arx_rdatomic_queue_replay(struct arx_resp *resp,
 				     const struct arx_rd *rd)
 {
 	struct arx_rd put = *rd;
@@ -77,8 +77,8 @@ static void arx_rdatomic_queue_again(struct arx_resp *resp,
 		bool same = arx_psn_diff(old.psn, arx_rdatomic_end(rd)) < 0;
 
 		if (same)
-			put.again &= old.again;
-		if (same || old.again)
+			put.replay &= old.replay;
+		if (same || old.replay)
 			continue;
 		/* At or before @i, so no unread entry is overwritten. */
 		arx_rdatomic_queue(resp, &put);
@@ -108,7 +108,7 @@ static u32 arx_rdatomic_due(struct arx_resp *resp)
 	u32 i;
 
 	for (i = resp->reply_tail; i != resp->reply_head; i++)
-		due += !arx_rdatomic_reply_slot(resp, i)->rd.again;
+		due += !arx_rdatomic_reply_slot(resp, i)->rd.replay;
 	return due;
 }
 
@@ -252,13 +252,13 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 		rd.length = h->dma_len;
 		rd.npkts = arx_run_npkts(rd.length, qp->mtu);
 	}
-	rd.again = true;
+	rd.replay = true;
 	/* A duplicate that the network made gets its response in any case. */
 	if (arx_rdatomic_waits(resp, rd.psn))
 		return;
 	/* A requester does not ask for one request in many parts. */
 	if (!arx_rdatomic_full(resp))
-		arx_rdatomic_queue_again(resp, &rd);
+		arx_rdatomic_queue_replay(resp, &rd);
 }
 
 static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
@@ -274,7 +274,7 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	run->h.syndrome = ARX_ACK_UNLIMITED;
 	run->mtu = qp->mtu;
 	arx_run_size(run, 0);
-	run->lasts = false;
+	run->payload_stable = false;
 	run->more = false;
 	arx_iter_none(&run->payload);
 }
@@ -345,7 +345,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 			return -EFAULT;
 		arx_iter_mr(&run.payload, mr, rd->va + off, run.len);
 		/* A request can invalidate such a region at any time. */
-		run.lasts = !arx_mr_is_fast(mr);
+		run.payload_stable = !arx_mr_is_fast(mr);
 	}
 	err = arx_rdatomic_send_run(qp, av, &run);
 	if (mr)
@@ -393,7 +393,7 @@ static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 {
 	struct arx_resp *resp = &qp->resp;
 
-	if (reply->rd.again) {
+	if (reply->rd.replay) {
 		resp->reply_tail++;
 		return;
 	}

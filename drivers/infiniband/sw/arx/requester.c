@@ -141,7 +141,7 @@ static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
  * True if the requester need not process @swqe again, because all PSNs before
  * @una arrived.
  */
-static bool arx_requester_over(const struct arx_swqe *swqe, u32 una)
+static bool arx_requester_is_acked(const struct arx_swqe *swqe, u32 una)
 {
 	u32 end = arx_psn_add(swqe->first_psn, swqe->npkts);
 
@@ -181,12 +181,12 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 		psn = una;
 	for (; index != req->fetched; index++) {
 		swqe = arx_qp_swqe(qp, index);
-		if (!arx_requester_over(swqe, psn))
+		if (!arx_requester_is_acked(swqe, psn))
 			break;
 		if (!arx_swqe_is_rd(swqe))
 			continue;
 		req->rd_sent++;
-		if (!arx_requester_over(swqe, una))
+		if (!arx_requester_is_acked(swqe, una))
 			req->rd_psns += arx_requester_rd_left(swqe, una);
 	}
 
@@ -307,7 +307,7 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	arx_iter_none(&run->payload);
 	arx_run_size(run, 0);
 	/* UC and UD complete at once, while packets may still be queued. */
-	run->lasts = qp->service == ARX_SERVICE_RC &&
+	run->payload_stable = qp->service == ARX_SERVICE_RC &&
 		     !(swqe->wqe.flags & IB_SEND_INLINE);
 	run->more = true;	/* answers wait for arx_requester_flush() */
 	run->polled = false;
@@ -670,7 +670,7 @@ static bool arx_requester_flush(struct arx_qp *qp, u32 *bytes)
 	if (out->batch.av)
 		WRITE_ONCE(qp->req.local, peer);
 	arx_tx_flush(qp, out);
-	return arx_loopback_answer(qp, peer, bytes);
+	return arx_loopback_respond(qp, peer, bytes);
 }
 
 /*
@@ -936,7 +936,7 @@ static enum hrtimer_restart arx_requester_look(struct hrtimer *t)
 {
 	struct arx_qp *qp = container_of(t, struct arx_qp, watch.timer);
 
-	if (arx_watch_look(qp))
+	if (arx_watch_poll(qp))
 		arx_requester_run(qp);
 	return HRTIMER_NORESTART;
 }

@@ -332,7 +332,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	 * A NAK that is still due refused this PSN. The requester would repeat,
 	 * or give up, a request that has been accepted now.
 	 */
-	if (arx_ack_owes_nak(resp)) {
+	if (arx_ack_nak_is_due(resp)) {
 		resp->ack_due = false;
 		arx_ack_due(qp);
 	} else if (run->h.flags & ARX_ACK_REQ) {
@@ -618,7 +618,7 @@ static void arx_responder_establish(struct arx_qp *qp)
  * The softirq of BH work runs after those of the NICs. It also sends responses
  * longer than a run: a request of a few bytes may ask for 2 GiB.
  */
-static void arx_responder_answer(struct arx_qp *qp)
+static void arx_responder_respond(struct arx_qp *qp)
 {
 	u32 bytes = ARX_POLL_BYTES;
 
@@ -651,7 +651,7 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 		err = arx_responder_rc(qp, run);
 		/* 9.7.5.1.2: one response may cover many requests. */
 		if (!run->more)
-			arx_responder_answer(qp);
+			arx_responder_respond(qp);
 		break;
 	case ARX_SERVICE_UC:
 		err = arx_responder_uc(qp, run);
@@ -704,7 +704,7 @@ static void arx_responder_flush(struct arx_qp *qp)
  */
 static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 {
-	if (arx_ack_owes_ack(&qp->resp))
+	if (arx_ack_ack_is_due(&qp->resp))
 		arx_rdatomic_reply(qp, bytes);
 	arx_responder_flush(qp);
 }

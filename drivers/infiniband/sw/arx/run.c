@@ -10,7 +10,7 @@
 #include "run.h"
 
 /* Skip exhausted and empty entries; false at the end of the list. */
-static bool arx_iter_sge_settle(struct arx_iter *it)
+static bool arx_iter_sge_skip_empty(struct arx_iter *it)
 {
 	while (it->sge.left && it->sge.off == it->sge.list->length) {
 		it->sge.list++;
@@ -42,7 +42,7 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 	const struct arx_sge *sge;
 	u32 have, left;
 
-	if (!arx_iter_sge_settle(it))
+	if (!arx_iter_sge_skip_empty(it))
 		return false;
 	sge = it->sge.list;
 	if (!it->sge.mr)
@@ -68,7 +68,7 @@ static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 	const struct arx_sge *sge;
 	void *at;
 
-	if (!arx_iter_sge_settle(it))
+	if (!arx_iter_sge_skip_empty(it))
 		return NULL;
 
 	sge = it->sge.list;
@@ -174,7 +174,7 @@ static int arx_iter_skip_sge(struct arx_iter *it, u32 len)
 	it->room -= n;
 	len -= n;
 	while (len) {
-		if (!arx_iter_sge_settle(it))
+		if (!arx_iter_sge_skip_empty(it))
 			return -EFAULT;
 		n = min(len, it->sge.list->length - it->sge.off);
 		it->sge.off += n;

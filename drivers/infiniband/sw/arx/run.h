@@ -226,8 +226,8 @@ enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
  * @len: payload bytes
  * @mtu: path MTU of the QP that made the run. The receiver measures by its own
  * @payload: @len bytes
- * @lasts: the payload's memory is stable until the peer has it, so packets may
- *	refer to it
+ * @payload_stable: the payload's memory is stable until the peer has it,
+ *	so packets may refer to it
  * @more: another request for the same QP follows at once, so responses may wait
  * @polled: a NIC delivered packets together and may have more
  * @grh: UD receive: 40 bytes that precede the payload
@@ -241,7 +241,7 @@ struct arx_run {
 	u32 len;
 	u32 mtu;
 	struct arx_iter payload;
-	bool lasts;
+	bool payload_stable;
 	bool more;
 	bool polled;
 	const u8 *grh;

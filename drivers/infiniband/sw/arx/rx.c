@@ -11,8 +11,8 @@
 #include <net/ipv6.h>
 
 #include "completer.h"
-#include "fold.h"
 #include "gids.h"
+#include "super.h"
 #include "gso.h"
 #include "mcast.h"
 #include "net.h"
@@ -381,11 +381,11 @@ static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb, u32 len,
  * One packet that is a run already. If the sender's path MTU is different, its
  * payload does not fit this number of packets of the QP's path MTU.
  */
-static void arx_rx_begin_folded(struct arx_rx *rx)
+static void arx_rx_begin_super(struct arx_rx *rx)
 {
 	struct arx_run *run = &rx->run;
 
-	run->npkts = arx_run_npkts(run->len, arx_folded_mtu(rx->size));
+	run->npkts = arx_run_npkts(run->len, arx_super_mtu(rx->size));
 	arx_rx_count_icrcs(rx, rx->qp, run->npkts - 1);
 }
 
@@ -471,7 +471,7 @@ static bool arx_rx_is_for_group(const struct arx_rx *rx,
 /* Process one packet, which begins with its BTH. */
 static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 {
-	bool folded = rx->avoided && arx_is_folded(skb->len, rx->size);
+	bool super = rx->avoided && arx_is_super(skb->len, rx->size);
 	struct arx_headers h __uninitialized;
 	struct arx_qp *qp = NULL;
 	bool group, continues;
@@ -485,7 +485,7 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 		goto drop;
 
 	group = arx_rx_is_for_group(rx, &h);
-	continues = !folded && arx_rx_continues(rx, &h);
+	continues = !super && arx_rx_continues(rx, &h);
 	if (!group) {
 		qp = continues ? rx->qp : arx_rx_admit(rx, &h);
 		if (!qp)
@@ -506,12 +506,12 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 		arx_rx_flush(rx, qp, &h);
 		rx->qp = qp;
 		arx_rx_begin(rx, skb, len, &h);
-		if (folded)
-			arx_rx_begin_folded(rx);
+		if (super)
+			arx_rx_begin_super(rx);
 	}
 	rx->last = skb;
 	/* no packet can be added to this run */
-	rx->last_len = folded ? 0 : len;
+	rx->last_len = super ? 0 : len;
 	return;
 
 drop:

@@ -16,7 +16,7 @@
 #include <net/sock.h>
 
 #include "compat.h"
-#include "fold.h"
+#include "super.h"
 #include "gso.h"
 #include "ip.h"
 #include "net.h"
@@ -55,9 +55,9 @@ struct arx_tx {
  * has, the next turn will see that. One turn follows in any case: it also
  * serves callers that found the lock taken meanwhile.
  */
-static void arx_tx_round(struct work_struct *round)
+static void arx_tx_drain(struct work_struct *work)
 {
-	struct arx_qp *qp = container_of(round, struct arx_qp, tx_round);
+	struct arx_qp *qp = container_of(work, struct arx_qp, tx_drain);
 	struct arx_tx_order *order = &qp->req.out.order;
 	int here = smp_processor_id();
 	int next;
@@ -120,7 +120,7 @@ int arx_tx_init(struct arx_qp *qp)
 		return err;
 	qp->req.out.order.cpu = -1;
 	qp->resp.out.order.cpu = -1;
-	INIT_WORK(&qp->tx_round, arx_tx_round);
+	INIT_WORK(&qp->tx_drain, arx_tx_drain);
 	hrtimer_setup(&qp->tx_retry, arx_tx_retry, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	return 0;
@@ -135,7 +135,7 @@ int arx_tx_init(struct arx_qp *qp)
  */
 void arx_tx_cleanup(struct arx_qp *qp)
 {
-	disable_work_sync(&qp->tx_round);
+	disable_work_sync(&qp->tx_drain);
 	hrtimer_cancel(&qp->tx_retry);
 	arx_sock_cleanup(qp);
 }
@@ -230,12 +230,12 @@ static bool arx_tx_keeps_order(struct net_device *netdev)
  * is drained first: a work runs there after the softirq that delivers its
  * packets. An offline CPU has no packets left.
  */
-static bool arx_tx_goes_round(struct arx_qp *qp, struct arx_tx_order *order)
+static bool arx_tx_drain_first(struct arx_qp *qp, struct arx_tx_order *order)
 {
 	if (qp->service == ARX_SERVICE_RC || !cpu_online(order->cpu))
 		return false;
 	order->next = smp_processor_id();
-	queue_work_on(order->cpu, system_bh_wq, &qp->tx_round);
+	queue_work_on(order->cpu, system_bh_wq, &qp->tx_drain);
 	return true;
 }
 
@@ -250,7 +250,7 @@ static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_order *order,
 {
 	if (order->cpu >= 0 && arx_tx_must_follow(qp, order, run) &&
 	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev) &&
-	    (arx_sock_must_drain(qp) || arx_tx_goes_round(qp, order))) {
+	    (arx_sock_must_drain(qp) || arx_tx_drain_first(qp, order))) {
 		arx_count(arx_qp_dev(qp), TX_BEHIND);
 		return false;
 	}
@@ -446,7 +446,7 @@ static int arx_tx_add(struct arx_tx *tx, struct arx_tx_batch *batch,
 	batch->n += n;
 	batch->len += skb->len;
 	batch->largest = max(batch->largest, n == 1 ? skb->len :
-			     arx_folded_largest(h, tx->run->mtu));
+			     arx_super_largest(h, tx->run->mtu));
 	return 0;
 }
 
@@ -474,7 +474,7 @@ static int arx_tx_add_each(struct arx_tx *tx, struct arx_tx_batch *batch)
 }
 
 /* Make a super-packet of the run, unless the payload is in too many places. */
-static int arx_tx_add_folded(struct arx_tx *tx, struct arx_tx_batch *batch)
+static int arx_tx_add_super(struct arx_tx *tx, struct arx_tx_batch *batch)
 {
 	struct arx_run *run = tx->run;
 	struct arx_iter start = run->payload;
@@ -493,8 +493,8 @@ static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 
 	if (run->npkts == 1)
 		return arx_tx_add(tx, batch, &run->h, run->len, 1);
-	if (arx_folds(run->len, run->mtu))
-		err = arx_tx_add_folded(tx, batch);
+	if (arx_super_fits(run->len, run->mtu))
+		err = arx_tx_add_super(tx, batch);
 	return err == -E2BIG ? arx_tx_add_each(tx, batch) : err;
 }
 
@@ -642,7 +642,7 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 		arx_gso_join(first, batch->n, batch->largest);
 		arx_count_add(dev, ICRC_AVOIDED, batch->n);
 	} else {
-		if (arx_unfold(&first, batch->largest,
+		if (arx_super_segment(&first, batch->largest,
 			       dst_dev_rcu(batch->dst)->features)) {
 			kfree_skb_list(first);
 			arx_tx_drop(qp, out, batch->psn, batch->n);
@@ -756,7 +756,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	struct arx_tx_batch *batch = &out->batch;
 	struct arx_tx tx = {
 		.run = run,
-		.hold = run->lasts,
+		.hold = run->payload_stable,
 	};
 	int err;
 

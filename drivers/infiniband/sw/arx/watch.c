@@ -31,7 +31,7 @@
  * QPs returns to a ring only after all others, and to start polling again is
  * more work than these polls.
  */
-#define ARX_WATCH_VAIN		20
+#define ARX_WATCH_IDLE_POLLS		20
 
 /*
  * On an idle CPU, this many of them come without the timer: a program that has
@@ -52,7 +52,7 @@
  * this, and halves while they find twice as many.
  */
 #define ARX_WATCH_FEW		48
-#define ARX_WATCH_HURRY		3
+#define ARX_WATCH_SHIFT		3
 
 /*
  * Requests of this length and longer are not deferred: a system call costs
@@ -82,7 +82,7 @@ static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
 }
 
 /**
- * arx_watch_look - a QP's watch.timer has expired
+ * arx_watch_poll - a QP's watch.timer has expired
  * @qp: any QP
  *
  * The first poll runs on the CPU where polling began: packets of earlier kicks
@@ -91,10 +91,10 @@ static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
  * Context: softirq.
  * Return: true if the requester should run on this CPU.
  */
-bool arx_watch_look(struct arx_qp *qp)
+bool arx_watch_poll(struct arx_qp *qp)
 {
 	arx_count(arx_qp_dev(qp), LOOKS);
-	set_bit(ARX_REQ_LOOK, &qp->req.pending);
+	set_bit(ARX_REQ_POLL, &qp->req.pending);
 	return !arx_watch_hand_over(qp, READ_ONCE(qp->watch.cpu));
 }
 
@@ -105,7 +105,7 @@ bool arx_watch_look(struct arx_qp *qp)
 void arx_watch_init(struct arx_qp *qp)
 {
 	qp->watch.cpu = -1;
-	qp->watch.again = ARX_WATCH_DEPTH;
+	qp->watch.recheck = ARX_WATCH_DEPTH;
 }
 
 /*
@@ -140,7 +140,7 @@ static bool arx_watch_heard(struct arx_qp *qp)
  * that completion.
  *
  * The number of completions not polled takes the CQ's lock. The condition is
- * therefore checked once in watch.again requests: for each request after a
+ * therefore checked once in watch.recheck requests: for each request after a
  * useful watch, since streams come in bursts.
  */
 static bool arx_watch_begins(struct arx_qp *qp)
@@ -148,26 +148,27 @@ static bool arx_watch_begins(struct arx_qp *qp)
 	const struct arx_req *req = &qp->req;
 
 	if (arx_watch_heard(qp))
-		qp->watch.seen = req->fetched;
-	if (req->fetched - qp->watch.seen < qp->watch.again || !qp->ib.uobject)
+		qp->watch.last_fetched = req->fetched;
+	if (req->fetched - qp->watch.last_fetched < qp->watch.recheck ||
+	    !qp->ib.uobject)
 		return false;
-	qp->watch.seen = req->fetched;
-	qp->watch.again = ARX_WATCH_DEPTH;
+	qp->watch.last_fetched = req->fetched;
+	qp->watch.recheck = ARX_WATCH_DEPTH;
 	return arx_qp_state(qp) == IB_QPS_RTS && arx_watch_short(qp) &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) &&
-	       req->fetched - arx_published(&qp->comp.told) +
+	       req->fetched - arx_published(&qp->comp.reported) +
 	       arx_cq_waiting(qp->scq) >= ARX_WATCH_DEPTH;
 }
 
 /* From now on @cpu polls; -1: no CPU. */
-static void arx_watch_settle(struct arx_qp *qp, int cpu)
+static void arx_watch_set_cpu(struct arx_qp *qp, int cpu)
 {
 	if (qp->watch.cpu >= 0)
 		atomic_dec(per_cpu_ptr(&arx_watch_load, qp->watch.cpu));
 	if (cpu >= 0)
 		atomic_inc(per_cpu_ptr(&arx_watch_load, cpu));
 	WRITE_ONCE(qp->watch.cpu, cpu);
-	qp->watch.until = jiffies + msecs_to_jiffies(ARX_WATCH_MSECS);
+	qp->watch.repick = jiffies + msecs_to_jiffies(ARX_WATCH_MSECS);
 }
 
 static int arx_watch_load_of(int cpu)
@@ -182,7 +183,7 @@ static int arx_watch_load_of(int cpu)
  * begins at the next CPU and ends at the first CPU that polls no ring;
  * otherwise all streams would look at, and pick, the same CPU.
  */
-static int arx_watch_place(void)
+static int arx_watch_pick_cpu(void)
 {
 	int here = smp_processor_id();
 	int best = here;
@@ -206,23 +207,23 @@ static int arx_watch_place(void)
 /*
  * The application runs here. Its own ring does not count while a CPU is picked.
  */
-static void arx_watch_seat(struct arx_qp *qp)
+static void arx_watch_assign(struct arx_qp *qp)
 {
-	qp->watch.origin = smp_processor_id();
-	arx_watch_settle(qp, -1);
-	arx_watch_settle(qp, arx_watch_place());
+	qp->watch.app_cpu = smp_processor_id();
+	arx_watch_set_cpu(qp, -1);
+	arx_watch_set_cpu(qp, arx_watch_pick_cpu());
 }
 
-static bool arx_watch_is_long_seated(const struct arx_qp *qp)
+static bool arx_watch_is_long_assigned(const struct arx_qp *qp)
 {
-	return !in_serving_softirq() && time_after(jiffies, qp->watch.until);
+	return !in_serving_softirq() && time_after(jiffies, qp->watch.repick);
 }
 
 /* True if this CPU has a program to run and should not poll. */
 static bool arx_watch_disturbs(const struct arx_qp *qp)
 {
 	return smp_processor_id() == qp->watch.cpu &&
-	       qp->watch.cpu != qp->watch.origin &&
+	       qp->watch.cpu != qp->watch.app_cpu &&
 	       !(current->flags & PF_KTHREAD);
 }
 
@@ -242,28 +243,31 @@ static void arx_watch_wait(struct arx_qp *qp)
 {
 	u64 nsecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) * NSEC_PER_USEC;
 
-	hrtimer_start(&qp->watch.timer, ns_to_ktime(nsecs >> qp->watch.hurry),
+	hrtimer_start(&qp->watch.timer,
+		      ns_to_ktime(nsecs >> qp->watch.poll_shift),
 		      HRTIMER_MODE_REL_SOFT);
 }
 
 static void arx_watch_next(struct arx_qp *qp)
 {
-	qp->watch.seen = qp->req.fetched;
-	if (qp->watch.vain > ARX_WATCH_AT_ONCE || !arx_watch_is_idle_here(qp)) {
+	qp->watch.last_fetched = qp->req.fetched;
+	if (qp->watch.idle_polls > ARX_WATCH_AT_ONCE ||
+	    !arx_watch_is_idle_here(qp)) {
 		arx_watch_wait(qp);
 		return;
 	}
 	arx_count(arx_qp_dev(qp), LOOKS);
-	set_bit(ARX_REQ_LOOK, &qp->req.pending);
+	set_bit(ARX_REQ_POLL, &qp->req.pending);
 	arx_qp_schedule_on(qp, qp->watch.cpu);
 }
 
 static void arx_watch_pace(struct arx_qp *qp, u32 new)
 {
-	if (new < ARX_WATCH_FEW && qp->watch.hurry > 0)
-		qp->watch.hurry--;
-	else if (new >= 2 * ARX_WATCH_FEW && qp->watch.hurry < ARX_WATCH_HURRY)
-		qp->watch.hurry++;
+	if (new < ARX_WATCH_FEW && qp->watch.poll_shift > 0)
+		qp->watch.poll_shift--;
+	else if (new >= 2 * ARX_WATCH_FEW &&
+		 qp->watch.poll_shift < ARX_WATCH_SHIFT)
+		qp->watch.poll_shift++;
 }
 
 /*
@@ -275,12 +279,12 @@ static void arx_watch_pace(struct arx_qp *qp, u32 new)
 static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 {
 	if (new)
-		qp->watch.vain = 0;
+		qp->watch.idle_polls = 0;
 	else
-		qp->watch.vain++;
+		qp->watch.idle_polls++;
 	if (new > 1)
-		qp->watch.again = 1;
-	return new != 1 && qp->watch.vain < ARX_WATCH_VAIN &&
+		qp->watch.recheck = 1;
+	return new != 1 && qp->watch.idle_polls < ARX_WATCH_IDLE_POLLS &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) && arx_watch_short(qp);
 }
 
@@ -298,8 +302,8 @@ void arx_watch_stop(struct arx_qp *qp)
 	if (!qp->watch.on)
 		return;
 	qp->watch.on = false;
-	arx_watch_settle(qp, -1);
-	qp->watch.seen = qp->req.fetched;
+	arx_watch_set_cpu(qp, -1);
+	qp->watch.last_fetched = qp->req.fetched;
 	WRITE_ONCE(qp->sq.hdr->flags, 0);
 }
 
@@ -311,8 +315,8 @@ void arx_watch_stop(struct arx_qp *qp)
  */
 void arx_watch_forget(struct arx_qp *qp)
 {
-	qp->watch.seen = qp->req.fetched;
-	qp->watch.again = ARX_WATCH_DEPTH;
+	qp->watch.last_fetched = qp->req.fetched;
+	qp->watch.recheck = ARX_WATCH_DEPTH;
 }
 
 /**
@@ -331,32 +335,32 @@ void arx_watch_forget(struct arx_qp *qp)
  */
 bool arx_watch_update(struct arx_qp *qp)
 {
-	bool look = test_bit(ARX_REQ_LOOK, &qp->req.pending);
-	u32 new = qp->req.fetched - qp->watch.seen;
+	bool look = test_bit(ARX_REQ_POLL, &qp->req.pending);
+	u32 new = qp->req.fetched - qp->watch.last_fetched;
 
 	if (look)
-		clear_bit(ARX_REQ_LOOK, &qp->req.pending);
+		clear_bit(ARX_REQ_POLL, &qp->req.pending);
 	if (!qp->watch.on) {
 		if (!arx_watch_begins(qp))
 			return true;
 		qp->watch.on = true;
-		qp->watch.vain = 0;
-		qp->watch.hurry = ARX_WATCH_HURRY;
-		arx_watch_seat(qp);
+		qp->watch.idle_polls = 0;
+		qp->watch.poll_shift = ARX_WATCH_SHIFT;
+		arx_watch_assign(qp);
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);
 		arx_watch_wait(qp);
 		return true;
 	}
 	if (!look) {
-		if (arx_watch_is_long_seated(qp))
-			arx_watch_seat(qp);
+		if (arx_watch_is_long_assigned(qp))
+			arx_watch_assign(qp);
 		return true;
 	}
 	if (arx_watch_goes_on(qp, new)) {
-		if (smp_processor_id() != qp->watch.origin)
+		if (smp_processor_id() != qp->watch.app_cpu)
 			arx_count(arx_qp_dev(qp), LOOKS_AWAY);
 		if (arx_watch_disturbs(qp))
-			arx_watch_settle(qp, qp->watch.origin);
+			arx_watch_set_cpu(qp, qp->watch.app_cpu);
 		arx_watch_pace(qp, new);
 		arx_watch_next(qp);
 		return true;

@@ -11,7 +11,7 @@
 #include <linux/skbuff_ref.h>
 #include <net/sock.h>
 
-#include "fold.h"
+#include "super.h"
 #include "run.h"
 
 /*
@@ -19,7 +19,7 @@
  * driver maps each fragment, of which a packet has up to three; the trailer is
  * one.
  */
-#define ARX_UNFOLD_LINEAR	1024
+#define ARX_SUPER_LINEAR	1024
 
 /**
  * arx_packet_alloc - allocate an empty packet
@@ -50,7 +50,7 @@ struct sk_buff *arx_packet_alloc(u32 len)
 }
 
 /**
- * struct arx_folded - a super-packet, while it is being segmented
+ * struct arx_super - a super-packet, while it is being segmented
  * @skb: the super-packet, from its BTH on
  * @h: its headers
  * @headers: bytes of them
@@ -61,7 +61,7 @@ struct sk_buff *arx_packet_alloc(u32 len)
  * @trailer: memory of the packets' trailers; this reference is dropped when all
  *	packets have their trailers
  */
-struct arx_folded {
+struct arx_super {
 	struct sk_buff *skb;
 	struct arx_headers h;
 	u32 headers;
@@ -75,7 +75,7 @@ struct arx_folded {
 /*
  * Append @len bytes of the payload from @off on, by reference to their pages.
  */
-static void arx_unfold_refer(const struct arx_folded *f, struct sk_buff *to,
+static void arx_super_refer(const struct arx_super *f, struct sk_buff *to,
 			     int off, int len)
 {
 	const struct skb_shared_info *info = skb_shinfo(f->skb);
@@ -103,7 +103,7 @@ static void arx_unfold_refer(const struct arx_folded *f, struct sk_buff *to,
 }
 
 /* Append the pad bytes and room for the ICRC of packet @i, by reference. */
-static void arx_unfold_trailer(struct arx_folded *f, struct sk_buff *skb,
+static void arx_super_trailer(struct arx_super *f, struct sk_buff *skb,
 			       u32 i, u32 pad)
 {
 	/* only the last packet has padding */
@@ -118,13 +118,13 @@ static void arx_unfold_trailer(struct arx_folded *f, struct sk_buff *skb,
 }
 
 /* Make packet @i, without headers. */
-static struct sk_buff *arx_unfold_payload(struct arx_folded *f, u32 i)
+static struct sk_buff *arx_super_payload(struct arx_super *f, u32 i)
 {
 	unsigned int room = skb_headroom(f->skb) + ARX_MAX_HEADERS;
 	u32 len = min(f->mtu, f->len - i * f->mtu);
 	u32 pad = i + 1 < f->n ? 0 : f->h.pad;
 	int off = f->headers + i * f->mtu;
-	bool copy = f->copy || len <= ARX_UNFOLD_LINEAR ||
+	bool copy = f->copy || len <= ARX_SUPER_LINEAR ||
 		    off < skb_headlen(f->skb);
 	struct sk_buff *skb;
 
@@ -136,8 +136,8 @@ static struct sk_buff *arx_unfold_payload(struct arx_folded *f, u32 i)
 		skb_copy_bits(f->skb, off, skb_put(skb, len), len);
 		skb_put_zero(skb, pad + ARX_ICRC_LEN);
 	} else {
-		arx_unfold_refer(f, skb, i * f->mtu, len);
-		arx_unfold_trailer(f, skb, i, pad);
+		arx_super_refer(f, skb, i * f->mtu, len);
+		arx_super_trailer(f, skb, i, pad);
 	}
 	if (f->skb->destructor == sock_wfree)
 		skb_set_owner_w(skb, f->skb->sk);
@@ -145,7 +145,7 @@ static struct sk_buff *arx_unfold_payload(struct arx_folded *f, u32 i)
 }
 
 /* Write the headers of packet @i; @last is the packet before. */
-static void arx_unfold_headers(const struct arx_folded *f,
+static void arx_super_headers(const struct arx_super *f,
 			       struct sk_buff *skb, u32 i,
 			       const struct sk_buff *last)
 {
@@ -159,7 +159,7 @@ static void arx_unfold_headers(const struct arx_folded *f,
 	arx_headers_write(&h, skb_push(skb, arx_headers_len(&h)));
 }
 
-static int arx_unfold_read(struct arx_folded *f, struct sk_buff *skb)
+static int arx_super_read(struct arx_super *f, struct sk_buff *skb)
 {
 	u8 buf[ARX_MAX_HEADERS];
 	u32 len = min(skb->len, ARX_MAX_HEADERS);
@@ -176,7 +176,7 @@ static int arx_unfold_read(struct arx_folded *f, struct sk_buff *skb)
 }
 
 /* Make the packets of @f at @list; returns the place for following packets. */
-static struct sk_buff **arx_unfold_packets(struct arx_folded *f,
+static struct sk_buff **arx_super_packets(struct arx_super *f,
 					   struct sk_buff **list)
 {
 	struct sk_buff **end = list;
@@ -187,10 +187,10 @@ static struct sk_buff **arx_unfold_packets(struct arx_folded *f,
 	if (!f->trailer)
 		return NULL;
 	for (i = 0; i < f->n; i++) {
-		*end = arx_unfold_payload(f, i);
+		*end = arx_super_payload(f, i);
 		if (!*end)
 			break;
-		arx_unfold_headers(f, *end, i, last);
+		arx_super_headers(f, *end, i, last);
 		last = *end;
 		end = &last->next;
 	}
@@ -202,7 +202,7 @@ static struct sk_buff **arx_unfold_packets(struct arx_folded *f,
 }
 
 /**
- * arx_unfold - replace super-packets by their packets
+ * arx_super_segment - replace super-packets by their packets
  * @list: packets, linked by ->next; each begins with its BTH. Super-packets are
  *	consumed; the packets have the same headroom
  * @size: gso_size of the packets with which they were joined
@@ -211,10 +211,11 @@ static struct sk_buff **arx_unfold_packets(struct arx_folded *f,
  * Context: any with interrupts on.
  * Return: 0; -ENOMEM or -EINVAL after some super-packets have been replaced.
  */
-int arx_unfold(struct sk_buff **list, u32 size, netdev_features_t features)
+int arx_super_segment(struct sk_buff **list, u32 size,
+		      netdev_features_t features)
 {
-	struct arx_folded f = {
-		.mtu = arx_folded_mtu(size),
+	struct arx_super f = {
+		.mtu = arx_super_mtu(size),
 		.copy = !(features & NETIF_F_SG),
 	};
 	int err = 0;
@@ -226,14 +227,14 @@ int arx_unfold(struct sk_buff **list, u32 size, netdev_features_t features)
 		struct sk_buff *packets = NULL;
 		struct sk_buff **end;
 
-		if (!arx_is_folded(skb->len, size)) {
+		if (!arx_is_super(skb->len, size)) {
 			list = &skb->next;
 			continue;
 		}
-		err = arx_unfold_read(&f, skb);
+		err = arx_super_read(&f, skb);
 		if (err)
 			break;
-		end = arx_unfold_packets(&f, &packets);
+		end = arx_super_packets(&f, &packets);
 		if (!end) {
 			err = -ENOMEM;
 			break;
@@ -249,13 +250,13 @@ int arx_unfold(struct sk_buff **list, u32 size, netdev_features_t features)
 }
 
 /**
- * arx_folded_largest - bytes from BTH to ICRC of the largest packet of a run
+ * arx_super_largest - bytes from BTH to ICRC of the largest packet of a run
  * @h: headers of the run, which is long enough for a super-packet
  * @mtu: path MTU
  *
  * Return: bytes.
  */
-u32 arx_folded_largest(const struct arx_headers *h, u32 mtu)
+u32 arx_super_largest(const struct arx_headers *h, u32 mtu)
 {
 	struct arx_headers first = { .op = h->op, .service = h->service };
 	struct arx_headers last = first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Super-packets: one packet for a whole run. */
-#ifndef ARX_FOLD_H
-#define ARX_FOLD_H
+#ifndef ARX_SUPER_H
+#define ARX_SUPER_H
 
 #include <linux/log2.h>
 #include <linux/skbuff.h>
@@ -9,32 +9,32 @@
 #include "wire.h"
 
 /**
- * arx_folds - true if a run may travel as a super-packet
+ * arx_super_fits - true if a run may travel as a super-packet
  * @len: bytes of payload
  * @mtu: path MTU
  *
  * Return: true if the super-packet is longer than any packet of its path MTU;
  * that is how receivers recognise it.
  */
-static inline bool arx_folds(u32 len, u32 mtu)
+static inline bool arx_super_fits(u32 len, u32 mtu)
 {
 	return len > mtu + ARX_MAX_HEADERS;
 }
 
 /**
- * arx_is_folded - true if a packet is a super-packet
+ * arx_is_super - true if a packet is a super-packet
  * @len: bytes from its BTH to its ICRC
  * @size: gso_size of the packets with which it was joined; none from a wire
  *
  * Return: true if it is longer than a packet of the path MTU.
  */
-static inline bool arx_is_folded(u32 len, u32 size)
+static inline bool arx_is_super(u32 len, u32 size)
 {
 	return len > size;
 }
 
 /**
- * arx_folded_mtu - path MTU of super-packets
+ * arx_super_mtu - path MTU of super-packets
  * @size: gso_size of the packets with which they were joined
  *
  * All path MTUs are powers of two, and the headers of a packet are shorter than
@@ -42,13 +42,14 @@ static inline bool arx_is_folded(u32 len, u32 size)
  *
  * Return: bytes.
  */
-static inline u32 arx_folded_mtu(u32 size)
+static inline u32 arx_super_mtu(u32 size)
 {
 	return rounddown_pow_of_two(size);
 }
 
 struct sk_buff *arx_packet_alloc(u32 len);
-u32 arx_folded_largest(const struct arx_headers *h, u32 mtu);
-int arx_unfold(struct sk_buff **list, u32 size, netdev_features_t features);
+u32 arx_super_largest(const struct arx_headers *h, u32 mtu);
+int arx_super_segment(struct sk_buff **list, u32 size,
+		      netdev_features_t features);
 
-#endif /* ARX_FOLD_H */
+#endif /* ARX_SUPER_H */

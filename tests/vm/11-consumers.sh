@@ -1,5 +1,6 @@
 #!/bin/bash
-# Consumers of verbs beyond 10-apps.sh: the rest of perftest's options, rsockets,
+# Consumers of verbs beyond 10-apps.sh: the rest of perftest's options,
+# rsockets,
 # rdma_cm's programs, programs with little locked memory, and the calls that
 # NCCL and other middlewares make when they start (tests/vm/consumers).
 # kernels: 6.12 newest
@@ -70,9 +71,9 @@ gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
 check probe 60 h1 probe "$dev1"
 check nccl 120 by_packets 500 pair 18600 "nccl $dev1" "nccl $dev2 $ip1"
 
-# rstream's client takes POLLHUP (16) for an error, even together with POLLIN: it
-# may find the server gone before it has read the last data. The server's status
-# is that of the whole exchange.
+# rstream's client takes POLLHUP (16) for an error, even together with POLLIN:
+# it may find the server gone before it has read the last data. The server's
+# status is that of the whole exchange.
 check rstream-async 60 by_packets 20 \
 	cm "rstream -b $ip1 -S 4096 -C 100 -T a" \
 	'rstream -s '$ip1' -S 4096 -C 100 -T a || (($? == 16))'

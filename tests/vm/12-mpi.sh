@@ -1,7 +1,10 @@
 #!/bin/bash
-# Middlewares of high-performance computing as Debian ships them: UCX, libfabric,
-# and MPICH and Open MPI over UCX. The ranks of MPI are on both nodes; each checks
-# all data that it receives. The packages are in the layer "tests" (tools/cache).
+# Middlewares of high-performance computing as Debian ships them: UCX,
+# libfabric,
+# and MPICH and Open MPI over UCX. The ranks of MPI are on both nodes; each
+# checks
+# all data that it receives. The packages are in the layer "tests"
+# (tools/cache).
 # kernels: 6.12 newest
 # timeout: 600
 
@@ -29,8 +32,8 @@ ucx_case() {
 	check "ucx-$name $2 ${*:3}" 60 by_packets 20 ucx "$1" -t "$2" "${@:3}"
 }
 
-# fi_pingpongs PROVIDER ENDPOINT DOMAIN1 DOMAIN2: fi_pingpong of libfabric, with sizes up
-# to 1 MiB where the endpoint has them
+# fi_pingpongs PROVIDER ENDPOINT DOMAIN1 DOMAIN2: fi_pingpong of libfabric, with
+# sizes up to 1 MiB where the endpoint has them
 fi_pingpongs() {
 	local options="-I 20 -v -p '$1' -e $2"
 	[[ $2 == msg || $1 == *rxm ]] || options+=" -S 1000"
@@ -44,7 +47,8 @@ fi_case() {
 	check "fi_pingpong $1 $2" 60 by_packets 20 fi_pingpongs "$1" "$2" "$dev1$suffix" "$dev2$suffix"
 }
 
-# Write the program that takes the place of ssh: enter [OPTION...] HOST COMMAND...
+# Write the program that takes the place of ssh: enter [OPTION...] HOST
+# COMMAND...
 make_enter() {
 	cat >"$scratch/enter" <<-'END'
 		#!/bin/bash
@@ -63,8 +67,8 @@ mpi() {
 	finds "^$ranks ranks, " "$scratch/out"
 }
 
-# MPICH's ranks poll, and yield their CPU after each poll only with this variable.
-# There are more ranks than CPUs.
+# MPICH's ranks poll, and yield their CPU after each poll only with this
+# variable. There are more ranks than CPUs.
 mpich() {
 	export MPIR_CVAR_POLLS_BEFORE_YIELD=1
 	mpi "$1" mpiexec.mpich -launcher ssh -launcher-exec "$scratch/enter" -localhost h1 \

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Where the addresses of a device are: on a macvlan or ipvlan in another network namespace, in VRFs.
+# Where the addresses of a device are: on a macvlan or ipvlan in another network
+# namespace, in VRFs.
 # kernels: 6.12 newest
 # timeout: 400
 
@@ -49,7 +50,7 @@ rping_in() {
 }
 silent_log() { not eval "dmesg | tail -n +$1 | grep -E 'GID add failed|arx:'"; }
 
-# ---- a container has a macvlan or an ipvlan of the node's netdev, and uses the node's device ----
+# ---- a container with a macvlan or an ipvlan uses the node's device ----
 
 shared_hosts() {
 	arx-hosts down
@@ -84,7 +85,8 @@ pod_works() {
 	rping_in "$1" "$2" h2
 	rping_in h2 192.0.2.2 "$1"
 }
-# Two containers of one node talk through the netdevs they were given, and one talks to itself.
+# Two containers of one node talk through the netdevs they were given, and one
+# talks to itself.
 pods_work() {
 	local a b runs
 	a=$(end p1 "${driver}1" 192.0.2.3 pod0)
@@ -99,7 +101,8 @@ pods_work() {
 # The node's own addresses work as before.
 node_works() { pingpongs "$(end h1 "${driver}1" 192.0.2.1 eth0)" "$(end h2 "${driver}2" 192.0.2.2 eth0)"; }
 no_gid() { ! has_gid h1 "${driver}1" "$@"; }
-# A container ends under traffic: the namespace is not kept, and neither is the device.
+# A container ends under traffic: the namespace is not kept, and neither is the
+# device.
 pod_ends() {
 	local pid
 	on p1 ibv_rc_pingpong -d "${driver}1" -g "$(gid p1 "${driver}1" 192.0.2.3 pod0)" -n 10000000 &
@@ -173,7 +176,7 @@ check ipvlan 30 pod p5 192.0.2.8 ipvlan mode l2
 check ipvlan-works 60 pod_works p5 192.0.2.8
 check pods-down 30 pods_down
 
-# ---- VRFs, which have no socket of the namespace's, and addresses of their own ----
+# ---- VRFs: sockets and addresses of their own ----
 
 # vrf HOST NAME TABLE NETDEV ADDRESS
 vrf() {
@@ -211,7 +214,8 @@ multicast_in_vrf() {
 	h2 timeout 20 mckey -m 239.1.2.3 -b 192.0.2.2 -C 5 -s
 	wait $pid
 }
-# A second pair of netdevs in another VRF, with the same addresses, and one that only carries what pingpong tells its peer.
+# A second pair of netdevs in another VRF, with the same addresses, and one that
+# only carries what pingpong tells its peer.
 second_vrf() {
 	ip link add eth1 mtu 9000 netns h1 type veth peer name eth1 mtu 9000 netns h2
 	ip link add eth2 netns h1 type veth peer name eth2 netns h2
@@ -242,7 +246,8 @@ apart() {
 		not across $service "$(place h1 red 127.0.0.1)" "$(place h1 blue 127.0.0.1)"
 	done
 }
-# across SERVICE SERVER CLIENT: as pingpong, in the time that a message at most takes
+# across SERVICE SERVER CLIENT: as pingpong, in the time that a message at most
+# takes
 across() { pingpong "$@" "-n 10" 3; }
 # Out of the VRF and back
 vrf_leaves() {

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The device attribute "capture": tcpdump shows all traffic as plain RoCEv2 packets with right ICRCs, between two hosts and on one.
+# The device attribute "capture": tcpdump shows all traffic as plain RoCEv2
+# packets with right ICRCs, between two hosts and on one.
 # kernels: 6.12 newest
 # timeout: 200
 
@@ -8,7 +9,8 @@ source "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")
 switch() { h"$1" bash -c "echo $2 >/sys/class/infiniband/$driver$1/capture"; }
 
-# capture HOST NETDEV CASE...: what a capture has of verify's traffic, in $scratch/capture
+# capture HOST NETDEV CASE...: what a capture has of verify's traffic, in
+# $scratch/capture
 capture() {
 	local host=$1 netdev=$2 tcpdump
 	shift 2
@@ -22,8 +24,9 @@ capture() {
 	wait $tcpdump || true
 }
 
-# plain LEAST: the capture has so many packets at least. Each is one of a path MTU of 4096 with its own right ICRC, says scapy, and
-# tshark finds a BTH in each.
+# plain LEAST: the capture has so many packets at least. Each is one of a path
+# MTU of 4096 with its own right ICRC, says scapy, and tshark finds a BTH in
+# each.
 plain() {
 	PYTHONPATH=$here/wire python3 - "$scratch/capture" "$1" <<-'END'
 	import subprocess, sys
@@ -59,7 +62,8 @@ one_host_off() {
 	capture h1 lo -a "h1:$dev1" -b "h1:$dev1" "one-host-off: $messages"
 	not plain 150
 }
-# The sender need not be asked: a device that captures gets no joined packets of a NIC's, but those of its own host as they are sent.
+# The sender need not be asked: a device that captures gets no joined packets of
+# a NIC's, but those of its own host as they are sent.
 two_hosts() {
 	switch 1 1
 	switch 2 1

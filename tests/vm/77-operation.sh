@@ -1,5 +1,6 @@
 #!/bin/bash
-# What an administrator meets: refused links and their reasons, devices taken over from rdma_rxe, links that systemd makes, and each
+# What an administrator meets: refused links and their reasons, devices taken
+# over from rdma_rxe, links that systemd makes, and each
 # complaint of arx-doctor.
 # kernels: newest 6.12
 # left: 6.12
@@ -112,7 +113,8 @@ from_rxe() {
 	modprobe -r rdma_rxe || true
 }
 
-# systemd in a PID namespace: what it needs for devices, and the unit. It takes no commands from other PID namespaces.
+# systemd in a PID namespace: what it needs for devices, and the unit. It takes
+# no commands from other PID namespaces.
 in_systemd() { nsenter -t "$init" -p -m systemctl -q "$@"; }
 start_systemd() {
 	mkdir -p /run/systemd/system
@@ -122,7 +124,8 @@ start_systemd() {
 		DefaultDependencies=no
 		Wants=systemd-udevd.service small.service
 	END
-	# Network interfaces alone: the rest would load modules of all that this machine has.
+	# Network interfaces alone: the rest would load modules of all that this
+	# machine has.
 	cat >/run/systemd/system/small.service <<-END
 		[Unit]
 		DefaultDependencies=no
@@ -182,8 +185,8 @@ units() {
 	rm -rf /etc/systemd/system/arx-link@eth5.service.d /run/systemd/system/{small.*,arx-link@*}
 }
 
-# doctor COMPLAINT... [-- COMMAND...]: arx-doctor, run by COMMAND, finds these failures, warnings and notes, each with a remedy, and
-# no other failure
+# doctor COMPLAINT... [-- COMMAND...]: arx-doctor, run by COMMAND, finds these
+# failures, warnings and notes, each with a remedy, and no other failure
 doctor() {
 	local wanted=()
 	while (( $# )) && [[ $1 != -- ]]; do wanted+=("$1"); shift; done

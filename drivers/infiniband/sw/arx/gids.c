@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * A list of the GIDs of each device says which layer-3 domain each GID is in. A
- * GID keeps the sockets of its domain open. The netdev of a GID may be in another
- * network namespace than the device's: a macvlan or ipvlan of a container. If it
- * moves to another namespace or VRF, arx_gids_follow() moves the GID.
+ * GID keeps the sockets of its domain open. The netdev of a GID may be in
+ * another network namespace than the device's: a macvlan or ipvlan of a
+ * container. If it moves to another namespace or VRF, arx_gids_follow() moves
+ * the GID.
  *
  * GIDs follow the addresses of a netdev. The core does that, with three
  * exceptions.
@@ -179,8 +180,8 @@ int arx_del_gid(const struct ib_gid_attr *attr, void **context)
  * @leaves: its network namespace, for another or for good
  *
  * The namespace of a netdev that leaves may end as soon as this has returned.
- * The move to another one is under RTNL up to its NETDEV_REGISTER, so a GID that
- * was added in between with the old namespace is found by that.
+ * The move to another one is under RTNL up to its NETDEV_REGISTER, so a GID
+ * that was added in between with the old namespace is found by that.
  *
  * Context: RTNL is held.
  */

@@ -3,8 +3,8 @@
  * The list of devices, the layer-3 domains that have addresses of theirs, and
  * routes.
  *
- * A layer-3 domain is a network namespace, or a VRF in one. It has a pair of UDP
- * sockets as long as it has users: the devices whose netdevs are in the
+ * A layer-3 domain is a network namespace, or a VRF in one. It has a pair of
+ * UDP sockets as long as it has users: the devices whose netdevs are in the
  * namespace, and the GIDs whose netdevs are in the domain. Such a netdev may be
  * a macvlan that a container has in a namespace of its own.
  *

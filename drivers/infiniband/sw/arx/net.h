@@ -18,7 +18,7 @@ struct arx_l3_key {
 };
 
 /**
- * struct arx_l3 - a network namespace, or a VRF in one, with addresses of devices
+ * struct arx_l3 - a namespace, or a VRF in one, with addresses of devices
  * @key: which it is
  * @net: the namespace
  * @users: devices and GIDs; the sockets live while there are some

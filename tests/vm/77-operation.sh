@@ -22,9 +22,11 @@ refuses() {
 
 # logged WORDS COMMAND...: it must fail, and the kernel's log tell why
 logged() {
-	dmesg -C
+	local mark="logged $SRANDOM" since
+	echo "$mark" >/dev/kmsg
 	not "${@:2}"
-	dmesg | finds -F "$1" || { dmesg; return 1; }
+	since=$(dmesg | sed "1,/$mark/d")
+	finds -F "$1" <<<"$since" || { echo "$since"; return 1; }
 }
 
 # somebody has the UDP port

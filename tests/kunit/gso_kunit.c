@@ -412,7 +412,7 @@ static void super_name(const struct super *f, char *name)
 KUNIT_ARRAY_PARAM(super, super, super_name);
 
 static struct sk_buff *make_super(struct kunit *test, const struct super *f,
-				   u32 psn, const u8 *payload, u32 linear)
+				  u32 psn, const u8 *payload, u32 linear)
 {
 	struct arx_headers h = f->h;
 	u8 *bytes = kunit_kzalloc(test, 2 * SPAN, GFP_KERNEL);
@@ -461,7 +461,7 @@ static void expect_part(struct kunit *test, const struct super *f, u32 i,
 
 /* Two runs and a short packet between them, which leave for a wire. */
 static void segment_super(struct kunit *test, const struct super *f, u32 linear,
-		   u32 how)
+			  u32 how)
 {
 	static const u8 between[ARX_BTH_LEN + 8 + ARX_ICRC_LEN] = {
 		0x04, 0x40, 0xff, 0xff, [ARX_BTH_LEN + 8] = 24,

@@ -8,11 +8,11 @@
  * fixed stride, whose number is a power of two. Indices run freely over 32 bits
  * and are masked on use; prod == cons means empty. Each index has one writer:
  *
- * 	ring	prod		cons
- * 	SQ	application	kernel, at a reset only: completions retire
+ *	ring	prod		cons
+ *	SQ	application	kernel, at a reset only: completions retire
  * slots
- * 	RQ/SRQ	application	kernel
- * 	CQ	kernel		application
+ *	RQ/SRQ	application	kernel
+ *	CQ	kernel		application
  *
  * A producer writes the entry, then prod with release order; a consumer reads
  * prod with acquire order, then the entry. The kernel does not trust the ring:

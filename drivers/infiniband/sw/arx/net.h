@@ -48,6 +48,7 @@ struct arx_net_rx {
 	udp_tunnel_gro_receive_t gro_receive;
 	udp_tunnel_gro_complete_t gro_complete;
 };
+
 static inline bool arx_l3_same(const struct arx_l3_key *a,
 			       const struct arx_l3_key *b)
 {

@@ -64,7 +64,7 @@ static bool arx_rdatomic_before(struct arx_resp *resp, u32 n, u32 psn)
  * them.
  */
 static void arx_rdatomic_queue_replay(struct arx_resp *resp,
-				     const struct arx_rd *rd)
+				      const struct arx_rd *rd)
 {
 	struct arx_rd put = *rd;
 	u32 head = resp->reply_head;
@@ -330,7 +330,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 			     arx_psn_add(rd->psn, reply->sent));
 	run.h.msn = rd->msn;
 	len = min(left, arx_send_max(qp, av, run.h.qpn,
-				      &qp->resp.out.batch));
+				     &qp->resp.out.batch));
 	if (len > max(most, qp->mtu))
 		len = max(round_down(most, qp->mtu), qp->mtu);
 	arx_run_size(&run, len);

@@ -218,7 +218,7 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
  * range is checked first, so that a WRITE that does not fit writes nothing.
  */
 static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
-					     const struct arx_run *run)
+					    const struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
 

@@ -61,7 +61,7 @@ static bool arx_send_may_be_near(const struct arx_dev *dev)
 
 /* The QP that a packet to @qpn would reach, if it needs no wire. */
 static struct arx_qp *arx_send_find(const struct arx_qp *qp,
-					const struct arx_av *av, u32 qpn)
+				    const struct arx_av *av, u32 qpn)
 {
 	struct arx_dev *dev = arx_qp_dev(qp);
 	struct arx_dev *peer_dev;

@@ -76,7 +76,7 @@ struct arx_super {
  * Append @len bytes of the payload from @off on, by reference to their pages.
  */
 static void arx_super_refer(const struct arx_super *f, struct sk_buff *to,
-			     int off, int len)
+			    int off, int len)
 {
 	const struct skb_shared_info *info = skb_shinfo(f->skb);
 	int i;
@@ -104,7 +104,7 @@ static void arx_super_refer(const struct arx_super *f, struct sk_buff *to,
 
 /* Append the pad bytes and room for the ICRC of packet @i, by reference. */
 static void arx_super_trailer(struct arx_super *f, struct sk_buff *skb,
-			       u32 i, u32 pad)
+			      u32 i, u32 pad)
 {
 	/* only the last packet has padding */
 	void *p = f->trailer + i * ARX_ICRC_LEN;
@@ -146,8 +146,8 @@ static struct sk_buff *arx_super_payload(struct arx_super *f, u32 i)
 
 /* Write the headers of packet @i; @last is the packet before. */
 static void arx_super_headers(const struct arx_super *f,
-			       struct sk_buff *skb, u32 i,
-			       const struct sk_buff *last)
+			      struct sk_buff *skb, u32 i,
+			      const struct sk_buff *last)
 {
 	struct arx_headers h;
 
@@ -177,7 +177,7 @@ static int arx_super_read(struct arx_super *f, struct sk_buff *skb)
 
 /* Make the packets of @f at @list; returns the place for following packets. */
 static struct sk_buff **arx_super_packets(struct arx_super *f,
-					   struct sk_buff **list)
+					  struct sk_buff **list)
 {
 	struct sk_buff **end = list;
 	struct sk_buff *last = NULL;

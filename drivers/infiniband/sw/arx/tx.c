@@ -643,7 +643,7 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 		arx_count_add(dev, ICRC_AVOIDED, batch->n);
 	} else {
 		if (arx_super_segment(&first, batch->largest,
-			       dst_dev_rcu(batch->dst)->features)) {
+				      dst_dev_rcu(batch->dst)->features)) {
 			kfree_skb_list(first);
 			arx_tx_drop(qp, out, batch->psn, batch->n);
 			return;

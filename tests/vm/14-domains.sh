@@ -56,8 +56,7 @@ shared_hosts() {
 	arx-hosts down
 	rdma system set netns shared
 	local n
-	for n in 1 2; do ip netns add h$n; done
-	ip link add eth0 mtu 9000 netns h1 type veth peer name eth0 mtu 9000 netns h2
+	bare_nodes
 	for n in 1 2; do
 		ip -n h$n link set lo up
 		ip -n h$n link set eth0 up
@@ -154,6 +153,35 @@ time.sleep(30)' &
 	kill $!
 	ip netns del p4
 }
+# A VLAN of the node's netdev is in a container, which has joined a group there.
+# The node is a member of the group, too, but not on this VLAN.
+joined() { h1 rdma resource show qp type UD | finds 'state RTS.*mckey'; }
+vlan_multicast() {
+	local member pid
+	ip netns add p6
+	ip -n h1 link add link eth0 name pod0 type vlan id 5
+	ip -n h1 link set pod0 netns p6
+	ip -n p6 link set pod0 up
+	ip -n p6 address add 192.0.5.1/24 dev pod0
+	ip -n h2 link add link eth0 name vlan5 up type vlan id 5
+	ip -n h2 address add 192.0.5.2/24 dev vlan5
+	sees_gid p6 "${driver}1" 192.0.5.1 pod0
+	on p6 python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+             socket.inet_aton("239.1.2.3") + socket.inet_aton("192.0.5.1"))
+time.sleep(60)' &
+	member=$!
+	h1 timeout 8 mckey -m 239.1.2.3 -b 192.0.2.1 -C 5 &
+	pid=$!
+	until_true 8 joined
+	h2 timeout 20 mckey -m 239.1.2.3 -b 192.0.5.2 -C 5 -s
+	not wait $pid
+	kill $member
+	ip -n h2 link del vlan5
+	ip netns del p6
+}
 pods_down() {
 	ip netns del p5
 	arx-hosts down
@@ -174,6 +202,7 @@ check macvlan-moves 90 pod_moves
 [[ $driver != arx ]] || check macvlan-port-taken 30 port_taken
 check ipvlan 30 pod p5 192.0.2.8 ipvlan mode l2
 check ipvlan-works 60 pod_works p5 192.0.2.8
+check vlan-multicast 60 vlan_multicast
 check pods-down 30 pods_down
 
 # ---- VRFs: sockets and addresses of their own ----
@@ -206,7 +235,6 @@ rping_in_vrf() {
 	h2 timeout 20 rping -c -a 192.0.2.1 -I 192.0.2.2 -C 10 -v >/dev/null
 	wait $pid
 }
-joined() { h1 rdma resource show qp type UD | finds 'state RTS.*mckey'; }
 multicast_in_vrf() {
 	h1 timeout 20 mckey -m 239.1.2.3 -b 192.0.2.1 -C 5 &
 	local pid=$!

@@ -655,8 +655,7 @@ arx-hosts down
 hosts_shared() {
 	rdma system set netns shared
 	local n
-	for n in 1 2; do ip netns add h$n; done
-	ip link add eth0 mtu 9000 netns h1 type veth peer name eth0 mtu 9000 netns h2
+	bare_nodes
 	for n in 1 2; do
 		ip -n h$n link set lo up
 		addresses $n eth0

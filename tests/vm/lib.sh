@@ -41,6 +41,13 @@ hosts() {
 	arx-hosts down && arx-hosts up --driver "$driver" "$@" || { echo "not ok hosts: arx-hosts up $* failed"; exit 1; }
 }
 
+# Make two nodes without addresses and devices, joined by a veth pair.
+bare_nodes() {
+	local n
+	for n in 1 2; do ip netns add h$n; done
+	ip link add eth0 mtu 9000 netns h1 type veth peer name eth0 mtu 9000 netns h2
+}
+
 skip() { echo "skip $1: $2"; }
 
 # counter DEVICE NAME [HOST]

@@ -409,6 +409,20 @@ static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 	}
 }
 
+/*
+ * The groups of a device are joined on its netdev and on VLANs in the same
+ * network namespace, see mcast.c. A VLAN elsewhere is a container's, and its
+ * multicasts do not concern the node.
+ */
+static bool arx_rx_multicasts_for(const struct arx_dev *dev,
+				  const struct net_device *netdev)
+{
+	return dev->netdev == netdev ||
+	       (is_vlan_dev(netdev) &&
+		vlan_dev_real_dev(netdev) == dev->netdev &&
+		net_eq(dev_net(netdev), dev_net(dev->netdev)));
+}
+
 /* To all QPs of the group, whichever device of this netdev they use. */
 static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 				     u32 len, const struct arx_headers *h)
@@ -424,9 +438,7 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 			.mtu = len,
 		};
 
-		if (dev->netdev != rx->netdev &&
-		    !(is_vlan_dev(rx->netdev) &&
-		      vlan_dev_real_dev(rx->netdev) == dev->netdev))
+		if (!arx_rx_multicasts_for(dev, rx->netdev))
 			continue;
 		arx_count(dev, RCVD_BATCHES);
 		arx_count(dev, RCVD_RUNS);

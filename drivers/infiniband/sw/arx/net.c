@@ -67,9 +67,10 @@ static void arx_l3_share_port(const struct net *net, bool share)
 }
 
 /*
- * The socket of a namespace receives what belongs to no VRF, but to bind() its
- * port is taken in all VRFs. The sockets of one user may share a port if they
- * all say so. Ours are root's, and say so only in here.
+ * The socket of a namespace receives packets of no VRF, but bind() regards its
+ * port as taken in all VRFs. Sockets of one user can share a port if all of
+ * them have sk_reuseport set. The sockets of arx belong to root, and have it
+ * set during this function only, so no other program can share the port later.
  */
 static int arx_l3_bind_beside(const struct arx_l3 *l3, struct socket *sock,
 			      int family)
@@ -265,10 +266,13 @@ int arx_net_attach(struct arx_dev *dev)
  * arx_net_explain - say in the log why nothing can be received
  * @netdev: for which
  * @err: error of arx_l3_get()
+ *
+ * The administrator of a container can cause the error as often as it likes, by
+ * a socket on the port and addresses of a macvlan. The lines are limited.
  */
 void arx_net_explain(const struct net_device *netdev, int err)
 {
-	if (err == -EADDRINUSE)
+	if (err == -EADDRINUSE && net_ratelimit())
 		netdev_err(netdev,
 			   "arx: UDP port %u is in use in this network namespace, by rdma_rxe perhaps\n",
 			   ARX_UDP_PORT);

@@ -54,7 +54,7 @@ static long pinned(void)
 	return atomic64_read(&current->mm->pinned_vm);
 }
 
-static void account__one_for_each_user(struct kunit *test)
+static void account__one_per_user(struct kunit *test)
 {
 	struct account_test *t = test->priv;
 	struct arx_user *other;
@@ -176,7 +176,7 @@ static void account__objects(struct kunit *test)
 }
 
 static struct kunit_case cases[] = {
-	KUNIT_CASE(account__one_for_each_user),
+	KUNIT_CASE(account__one_per_user),
 	KUNIT_CASE(account__allowance),
 	KUNIT_CASE(account__beyond_allowance),
 	KUNIT_CASE(account__refused),

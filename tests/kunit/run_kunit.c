@@ -9,7 +9,7 @@
 /* Checks the destination when the barrier before the last store runs. */
 static void see_barrier(void);
 #undef smp_wmb
-#define smp_wmb() see_barrier()
+#define smp_wmb() see_barrier()	/* instead of the one that run.c has */
 
 #include "run.c"
 

@@ -209,6 +209,8 @@ struct arx_deferred {
  * @lock: protects polling and all fields below
  * @cons: index of the next CQE to take; the ring's cons is its copy
  * @doorbell: arx_context.doorbell
+ * @refs: the application, and each QP for its send and for its receive CQ until
+ *	libarx has removed the QP's CQEs; not protected by @lock
  * @qps: QPs whose send queues are retired by CQEs of this CQ; written under
  *	arx_context.qp_mutex
  * @cur: extended polling: copy of the CQE that the application reads
@@ -227,6 +229,7 @@ struct arx_cq {
 	struct arx_lock lock;
 	uint32_t cons;
 	int doorbell;
+	atomic_int refs;
 	_Atomic(struct arx_qp_table *) qps;
 	struct arx_cqe cur;
 	uint64_t wallclock;

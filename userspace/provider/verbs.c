@@ -534,6 +534,7 @@ static struct arx_cq *arx_new_cq(struct ibv_context *ibctx,
 	arx_lock_init(&cq->lock, shared);
 	arx_lock_init(&cq->arm_lock, shared);
 	cq->doorbell = to_arx_context(ibctx)->doorbell;
+	atomic_init(&cq->refs, 1);
 	return cq;
 
 err_destroy:
@@ -716,6 +717,22 @@ out:
 	return err;
 }
 
+/*
+ * The kernel destroys a CQ as soon as its last QP is gone in the kernel. The
+ * thread that destroys that QP may not have removed the QP's CQEs yet.
+ */
+static void arx_cq_put(struct arx_cq *cq)
+{
+	if (atomic_fetch_sub(&cq->refs, 1) != 1)
+		return;
+
+	arx_ring_unmap(&cq->ring);
+	arx_cq_free_qps(cq);
+	arx_lock_destroy(&cq->arm_lock);
+	arx_lock_destroy(&cq->lock);
+	free(cq);
+}
+
 /**
  * arx_destroy_cq - destroy a completion queue
  * @ibcq: the CQ
@@ -731,11 +748,7 @@ int arx_destroy_cq(struct ibv_cq *ibcq)
 	if (err)
 		return err;
 
-	arx_ring_unmap(&cq->ring);
-	arx_cq_free_qps(cq);
-	arx_lock_destroy(&cq->arm_lock);
-	arx_lock_destroy(&cq->lock);
-	free(cq);
+	arx_cq_put(cq);
 	return 0;
 }
 
@@ -1088,6 +1101,8 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 	if (err)
 		goto err_rq;
 
+	atomic_fetch_add(&to_arx_cq(attr->send_cq)->refs, 1);
+	atomic_fetch_add(&to_arx_cq(attr->recv_cq)->refs, 1);
 	attr->cap = cmd_attr.cap;
 	return &qp->vqp.qp;
 
@@ -1221,6 +1236,8 @@ int arx_destroy_qp(struct ibv_qp *ibqp)
 	pthread_mutex_lock(&ctx->qp_mutex);
 	arx_qp_forget(qp, true);
 	pthread_mutex_unlock(&ctx->qp_mutex);
+	arx_cq_put(to_arx_cq(ibqp->send_cq));
+	arx_cq_put(to_arx_cq(ibqp->recv_cq));
 
 	arx_rq_cleanup(&qp->rq);
 	arx_sq_cleanup(&qp->sq);

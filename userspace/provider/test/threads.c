@@ -388,6 +388,12 @@ KERNEL int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 	return 0;
 }
 
+/*
+ * From here on the kernel no longer refuses to destroy the CQs of the QP, and
+ * another thread may destroy them before libarx continues: this CQ, if any.
+ */
+static struct ibv_cq *cq_of_qp;
+
 KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
 	lock();
@@ -395,6 +401,8 @@ KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 	free_ring(&kqps[qp->qp_num].sq);
 	free_ring(&kqps[qp->qp_num].rq);
 	unlock();
+	if (cq_of_qp)
+		CHECK(!arx_destroy_cq(cq_of_qp));
 	return 0;
 }
 
@@ -703,6 +711,11 @@ int main(void)
 	       polled, resized, refused);
 	CHECK(posted == polled && posted > 1000);
 	CHECK(resized > 10 && refused && flushed && ksrq.expect > 100);
+
+	rcq = make_cq(4);
+	qp = make_qp(rcq, rcq);
+	cq_of_qp = rcq;
+	CHECK(!arx_destroy_qp(qp));
 	puts("libarx threads: all good");
 	return 0;
 }

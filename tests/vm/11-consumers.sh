@@ -30,6 +30,12 @@ perftest_calls() {
 	done
 }
 
+# A multicast group of IPv6 needs a GID of IPv6.
+perf_multicast() {
+	pair 18515 "ib_send_bw -F --ipv6-addr -d $dev1 -x $gid61 $*" \
+		"ib_send_bw -F --ipv6-addr -d $dev2 -x $gid62 $* $ip61"
+}
+
 # cm SERVER CLIENT: programs that connect by rdma_cm; the server ends with its
 # client
 cm() {
@@ -66,7 +72,8 @@ nobody_pair() {
 
 hosts
 gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
-[[ $gid1 && $gid2 ]] || fail gids "$gid1, $gid2"
+gid61=$(gid h1 "$ip61") gid62=$(gid h2 "$ip62")
+[[ $gid1 && $gid2 && $gid61 && $gid62 ]] || fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
 
 check probe 60 h1 probe "$dev1"
 check nccl 120 by_packets 500 pair 18600 "nccl $dev1" "nccl $dev2 $ip1"
@@ -89,6 +96,8 @@ check nobody-rping 60 by_packets 20 nobody_pair cm \
 	"rping -s -a $ip1 -C 10 -V" "rping -c -a $ip1 -C 10 -V"
 
 skip "ib_send_bw -c UD -g" "its default group ff01:: is of interface-local scope: IPv6 drops packets of others to it"
+check "ib_send_bw -c UD -g -M" 60 by_packets 0 \
+	perf_multicast -c UD -g -n 100 -s 1000 -M 255:14:0:0:0:2:201:133:0:0:0:0:0:0:0:1
 
 perftest_calls <<-END
 	5 ib_write_bw -n 64 -l 16
@@ -96,3 +105,14 @@ perftest_calls <<-END
 	5 ib_write_bw -n 2048 -s 200 -t 2048 -l 1024
 	5 ib_write_bw -n 50 -R -T 46
 END
+if ! brief; then
+	perftest_calls <<-END
+		5 ib_write_bw -n 50 --flow_label 5
+		5 ib_write_bw -n 50 --tclass 104
+		5 ib_write_bw -n 50 -S 3
+		5 ib_write_bw -n 50 -Q 5
+		5 ib_write_bw -n 50 -q 4 --mr_per_qp
+		5 ib_write_bw -n 50 --write_with_imm
+		5 ib_read_bw -D 1
+	END
+fi

@@ -266,13 +266,7 @@ static void prepare(struct kunit *test, struct arx_ring *ring, u32 wqes,
 
 static int move(struct arx_recvq *q, struct arx_ring *to)
 {
-	int err;
-
-	spin_lock_bh(&q->lock);
-	err = arx_recvq_move(q, to);
-	spin_unlock_bh(&q->lock);
-	arx_ring_destroy(to);
-	return err;
+	return arx_ring_replace(&q->ring, to, &q->lock, arx_recvq_move);
 }
 
 /* The queue continues at its index, and reads nothing of the old ring. */

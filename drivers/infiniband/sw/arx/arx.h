@@ -10,6 +10,7 @@
 #include <linux/netdevice.h>
 #include <linux/workqueue.h>
 #include <net/dst_cache.h>
+#include <net/ipv6.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -228,6 +229,20 @@ static inline void arx_object_end(struct ib_device *ib, enum arx_kind kind)
 static inline struct arx_ah *to_arx_ah(struct ib_ah *ib)
 {
 	return container_of(ib, struct arx_ah, ib);
+}
+
+/**
+ * arx_av_is_peer - true if a packet goes between the ends of a connection
+ * @av: of a QP, or NULL
+ * @saddr: source address of the packet, v4-mapped
+ * @daddr: destination address of the packet, v4-mapped
+ */
+static inline bool arx_av_is_peer(const struct arx_av *av,
+				  const struct in6_addr *saddr,
+				  const struct in6_addr *daddr)
+{
+	return av && ipv6_addr_equal(&av->daddr, saddr) &&
+	       ipv6_addr_equal(&av->saddr, daddr);
 }
 
 /* main.c */

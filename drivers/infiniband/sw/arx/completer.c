@@ -94,7 +94,7 @@ static bool arx_completer_retirable(const struct arx_qp *qp,
 	const struct arx_comp *comp = &qp->comp;
 
 	if (swqe->npkts && swqe->status == IB_WC_SUCCESS &&
-	    qp->service == ARX_SERVICE_RC)
+	    arx_qp_is_acked(qp))
 		return arx_psn_diff(comp->una, arx_completer_end(swqe)) >= 0;
 	/*
 	 * Executed once, it is complete, wherever a requester that went back is
@@ -545,7 +545,7 @@ void arx_completer_arm(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
-	if (qp->service != ARX_SERVICE_RC)
+	if (!arx_qp_is_acked(qp))
 		return;
 	/*
 	 * req.nxt before the check of the timer; pairs with the lock in the

@@ -317,12 +317,10 @@ static int arx_cq_prepare(struct arx_cq *cq, unsigned int cqe,
 		return err;
 
 	err = ib_respond_udata(udata, resp);
-	if (!err) {
-		spin_lock_bh(&cq->lock);
-		swap(cq->next, ring);
-		spin_unlock_bh(&cq->lock);
-	}
-	arx_ring_destroy(&ring);
+	if (err)
+		arx_ring_destroy(&ring);
+	else
+		arx_ring_offer(&cq->next, &ring, &cq->lock);
 	return err;
 }
 
@@ -331,38 +329,24 @@ static int arx_cq_prepare(struct arx_cq *cq, unsigned int cqe,
  * own index there, and copies the CQEs that it has not polled. So the time for
  * which the lock is held does not depend on the number of CQEs.
  */
-static int arx_cq_move(struct arx_cq *cq, struct arx_ring *to)
+static int arx_cq_move(struct arx_ring *from, struct arx_ring *to)
 {
-	u32 pending;
+	struct arx_cq *cq = container_of(from, struct arx_cq, ring);
+	u32 pending = cq->prod - smp_load_acquire(&to->hdr->cons);	/* D */
 
 	lockdep_assert_held(&cq->lock);
-	if (!to->mem)
-		return -EINVAL;
-	pending = cq->prod - smp_load_acquire(&to->hdr->cons);	/* D */
-	if (pending > arx_ring_entries(&cq->ring) ||
-	    pending > arx_ring_entries(to))
+	if (pending > arx_ring_entries(from) || pending > arx_ring_entries(to))
 		return -EINVAL;
 
-	to->hdr->arm = READ_ONCE(cq->ring.hdr->arm);
+	to->hdr->arm = READ_ONCE(from->hdr->arm);
 	arx_ring_produce(to, cq->prod);
-	swap(cq->ring, *to);
+	cq->ib.cqe = arx_ring_entries(to);
 	return 0;
 }
 
 static int arx_cq_commit(struct arx_cq *cq)
 {
-	struct arx_ring ring = {};
-	int err;
-
-	spin_lock_bh(&cq->lock);
-	swap(cq->next, ring);
-	err = arx_cq_move(cq, &ring);
-	if (!err)
-		cq->ib.cqe = arx_ring_entries(&cq->ring);
-	spin_unlock_bh(&cq->lock);
-
-	arx_ring_destroy(&ring); /* the old one, or the new one on failure */
-	return err;
+	return arx_ring_replace(&cq->ring, &cq->next, &cq->lock, arx_cq_move);
 }
 
 /**

@@ -13,6 +13,7 @@
 
 #include "gro.h"
 #include "gso.h"
+#include "ip.h"
 #include "net.h"
 #include "qp.h"
 
@@ -34,8 +35,6 @@ static const struct iphdr *arx_gro_ip(const struct sk_buff *skb)
 static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
 			   const struct arx_headers *h)
 {
-	const struct iphdr *ip = arx_gro_ip(skb);
-	const struct ipv6hdr *ip6 = (void *)ip;
 	struct in6_addr saddr, daddr;
 	const struct arx_av *av;
 	struct arx_qp *qp;
@@ -47,16 +46,8 @@ static bool arx_gro_wanted(const struct sk_buff *skb, struct net *net,
 	av = rcu_dereference(qp->av);
 	if (!av || arx_av_cookie(arx_qp_dev(qp), av) != net->net_cookie)
 		return false;
-
-	if (ip->version == 4) {
-		ipv6_addr_set_v4mapped(ip->saddr, &saddr);
-		ipv6_addr_set_v4mapped(ip->daddr, &daddr);
-	} else {
-		saddr = ip6->saddr;
-		daddr = ip6->daddr;
-	}
-	return ipv6_addr_equal(&av->daddr, &saddr) &&
-	       ipv6_addr_equal(&av->saddr, &daddr);
+	arx_ip_read(arx_gro_ip(skb), &saddr, &daddr);
+	return arx_av_is_peer(av, &saddr, &daddr);
 }
 
 /* True if the packet is a whole message. */

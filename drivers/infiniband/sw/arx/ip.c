@@ -9,6 +9,29 @@
 #include "wire.h"
 
 /**
+ * arx_ip_read - the addresses of an IPv4 or IPv6 header
+ * @ip: the header
+ * @saddr: receives the source address, v4-mapped
+ * @daddr: receives the destination address, v4-mapped
+ *
+ * Return: bytes of the header without options.
+ */
+unsigned int arx_ip_read(const struct iphdr *ip, struct in6_addr *saddr,
+			 struct in6_addr *daddr)
+{
+	const struct ipv6hdr *ip6 = (const void *)ip;
+
+	if (ip->version == 4) {
+		ipv6_addr_set_v4mapped(ip->saddr, saddr);
+		ipv6_addr_set_v4mapped(ip->daddr, daddr);
+		return sizeof(*ip);
+	}
+	*saddr = ip6->saddr;
+	*daddr = ip6->daddr;
+	return sizeof(*ip6);
+}
+
+/**
  * arx_ipv4_write - write an IPv4 header
  * @av: destination, an IPv4 one
  * @ip: receives the header, its checksum left 0

@@ -70,7 +70,7 @@ bool arx_loopback_respond(struct arx_qp *qp, struct arx_qp *peer, u32 *bytes)
 		else
 			arx_send_give_back(qp);
 	}
-	if (!peer || qp->service != ARX_SERVICE_RC ||
+	if (!peer || !arx_qp_is_acked(qp) ||
 	    !arx_responder_run(peer, bytes))
 		return false;
 	set_bit(ARX_REQ_PULL, pending);

@@ -535,7 +535,7 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 		arx_qp_leave_sqe(qp);
 	if (state == IB_QPS_RTS)
 		qp->req.drained = false;
-	if (state == IB_QPS_RTR && qp->service == ARX_SERVICE_UD)
+	if (state == IB_QPS_RTR && !arx_qp_is_connected(qp))
 		qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	arx_qp_set_state(qp, state);
 	if (state == IB_QPS_ERR)
@@ -614,7 +614,7 @@ static bool arx_qp_draining(const struct arx_qp *qp)
 	if (qp->state != IB_QPS_SQD)
 		return false;
 	return qp->req.offset || qp->comp.done != qp->req.sent ||
-	       (qp->service == ARX_SERVICE_RC && qp->req.psn != qp->req.nxt);
+	       (arx_qp_is_acked(qp) && qp->req.psn != qp->req.nxt);
 }
 
 /**

@@ -506,6 +506,18 @@ static inline u32 arx_published(const u32 *count)
 	return smp_load_acquire(count);		/* pairs with arx_publish() */
 }
 
+/* The service acknowledges: what is lost is sent again, in order. */
+static inline bool arx_qp_is_acked(const struct arx_qp *qp)
+{
+	return qp->service == ARX_SERVICE_RC;
+}
+
+/* The service has one peer, which the QP knows. */
+static inline bool arx_qp_is_connected(const struct arx_qp *qp)
+{
+	return qp->service != ARX_SERVICE_UD;
+}
+
 static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)
 {
 	return READ_ONCE(qp->state);

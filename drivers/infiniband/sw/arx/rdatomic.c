@@ -266,7 +266,7 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 {
 	memset(&run->h, 0, sizeof(run->h));
 	run->h.op = op;
-	run->h.service = ARX_SERVICE_RC;
+	run->h.service = qp->service;
 	run->h.flags = ARX_FIRST | ARX_LAST;
 	run->h.pkey = ARX_PKEY;
 	run->h.qpn = qp->attr.dest_qp_num;

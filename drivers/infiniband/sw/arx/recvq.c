@@ -269,44 +269,28 @@ static int arx_srq_prepare(struct arx_srq *srq, u32 max_wr,
 		return err;
 
 	if (copy_to_user(u64_to_user_ptr(resp_addr), &info, sizeof(info))) {
-		err = -EFAULT;
-	} else {
-		spin_lock_bh(&srq->q.lock);
-		swap(srq->next, ring);
-		spin_unlock_bh(&srq->q.lock);
+		arx_ring_destroy(&ring);
+		return -EFAULT;
 	}
-	arx_ring_destroy(&ring);
-	return err;
+	arx_ring_offer(&srq->next, &ring, &srq->q.lock);
+	return 0;
 }
 
 /*
  * Continue in another ring with the same index. The application has written its
  * posted WQEs there, from that index on at least, so there is nothing to copy.
  */
-static int arx_recvq_move(struct arx_recvq *q, struct arx_ring *to)
+static int arx_recvq_move(struct arx_ring *from, struct arx_ring *to)
 {
+	struct arx_recvq *q = container_of(from, struct arx_recvq, ring);
+
 	lockdep_assert_held(&q->lock);
-	if (!to->mem || arx_ring_pending(to, q->cons) > arx_ring_entries(to))
+	if (arx_ring_pending(to, q->cons) > arx_ring_entries(to))
 		return -EINVAL;
 
-	to->hdr->flags = q->ring.hdr->flags;
+	to->hdr->flags = from->hdr->flags;
 	arx_ring_consume(to, q->cons);
-	swap(q->ring, *to);
 	return 0;
-}
-
-static int arx_srq_commit(struct arx_srq *srq)
-{
-	struct arx_ring ring = {};
-	int err;
-
-	spin_lock_bh(&srq->q.lock);
-	swap(srq->next, ring);
-	err = arx_recvq_move(&srq->q, &ring);
-	spin_unlock_bh(&srq->q.lock);
-
-	arx_ring_destroy(&ring); /* the old one, or the new one on failure */
-	return err;
 }
 
 static int arx_srq_resize(struct arx_srq *srq, u32 max_wr,
@@ -325,7 +309,8 @@ static int arx_srq_resize(struct arx_srq *srq, u32 max_wr,
 	case ARX_RESIZE_PREPARE:
 		return arx_srq_prepare(srq, max_wr, udata, req.resp_addr);
 	case ARX_RESIZE_COMMIT:
-		return arx_srq_commit(srq);
+		return arx_ring_replace(&srq->q.ring, &srq->next, &srq->q.lock,
+					arx_recvq_move);
 	default:
 		return -EINVAL;
 	}

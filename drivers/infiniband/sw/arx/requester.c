@@ -307,7 +307,7 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	arx_iter_none(&run->payload);
 	arx_run_size(run, 0);
 	/* UC and UD complete at once, while packets may still be queued. */
-	run->payload_stable = qp->service == ARX_SERVICE_RC &&
+	run->payload_stable = arx_qp_is_acked(qp) &&
 		     !(swqe->wqe.flags & IB_SEND_INLINE);
 	run->more = true;	/* answers wait for arx_requester_flush() */
 	run->polled = false;
@@ -360,7 +360,7 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 	u32 window = ARX_WINDOW;
 	u32 flying, reads;
 
-	if (qp->service != ARX_SERVICE_RC)
+	if (!arx_qp_is_acked(qp))
 		return window;
 	if (READ_ONCE(qp->comp.rnr_row))
 		window = ARX_WINDOW_RNR;
@@ -421,7 +421,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		run.h.ex = swqe->wqe.ex;
 	}
 	req->unacked += run.npkts;
-	if (qp->service == ARX_SERVICE_RC &&
+	if (arx_qp_is_acked(qp) &&
 	    (run.len == left || req->unacked >= ARX_ACK_EVERY ||
 	     run.npkts == window)) {
 		run.h.flags |= ARX_ACK_REQ;
@@ -536,7 +536,7 @@ static enum arx_turn arx_requester_packets(struct arx_qp *qp,
 {
 	struct arx_av *av;
 
-	if (qp->service == ARX_SERVICE_UD)
+	if (!arx_qp_is_connected(qp))
 		return arx_requester_datagram(qp, swqe, share);
 
 	av = rcu_dereference(qp->av);
@@ -606,7 +606,7 @@ static bool arx_requester_drained(struct arx_qp *qp)
 	if (arx_qp_state(qp) != IB_QPS_SQD || req->offset)
 		return false;
 	/* PSNs before nxt were sent before: after a loss, send them again. */
-	if (qp->service == ARX_SERVICE_RC && req->psn != req->nxt)
+	if (arx_qp_is_acked(qp) && req->psn != req->nxt)
 		return false;
 	if (!req->drained && qp->attr.en_sqd_async_notify &&
 	    arx_published(&qp->comp.done) == req->sent) {
@@ -625,8 +625,7 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 		if (!share->bytes || !share->wqes)
 			return ARX_TURN_SPENT;
 		share->wqes--;
-		if (qp->service == ARX_SERVICE_RC &&
-		    !arx_qp_may(qp, ARX_QP_FLUSH) &&
+		if (arx_qp_is_acked(qp) && !arx_qp_may(qp, ARX_QP_FLUSH) &&
 		    arx_requester_must_seek(qp))
 			arx_requester_seek(qp);
 		if (arx_requester_drained(qp))
@@ -652,7 +651,7 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 	out->dropped = false;
 	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		return turn == ARX_TURN_BLOCKED ? ARX_TURN_SPENT : turn;
-	if (qp->service == ARX_SERVICE_RC)
+	if (arx_qp_is_acked(qp))
 		arx_requester_go_to(qp, out->lost);
 	return ARX_TURN_DROPPED;
 }
@@ -689,7 +688,7 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 		turn = ARX_TURN_SPENT;
 	if (unlikely(qp->req.out.dropped))
 		turn = arx_requester_take_back(qp, turn);
-	if (qp->service != ARX_SERVICE_RC)
+	if (!arx_qp_is_acked(qp))
 		arx_completer_retire(qp);
 	return turn;
 }

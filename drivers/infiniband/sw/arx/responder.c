@@ -101,7 +101,7 @@ static int arx_responder_take(struct arx_qp *qp)
 	resp->have_rwqe = !err || err == -EINVAL;
 	if (err == -EINVAL)
 		arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR);
-	if (err && err != -ENOENT && qp->service != ARX_SERVICE_RC)
+	if (err && err != -ENOENT && !arx_qp_is_acked(qp))
 		arx_qp_error(qp, err == -EINVAL ? ARX_NO_EVENT :
 						  IB_EVENT_QP_FATAL);
 	return err;
@@ -608,7 +608,7 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 static void arx_responder_establish(struct arx_qp *qp)
 {
 	if (qp->resp.established || arx_qp_state(qp) != IB_QPS_RTR ||
-	    qp->service == ARX_SERVICE_UD)
+	    !arx_qp_is_connected(qp))
 		return;
 	qp->resp.established = true;
 	arx_qp_event(qp, IB_EVENT_COMM_EST);
@@ -725,7 +725,7 @@ bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 	spin_lock(&qp->resp.lock);
 	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_responder_error(qp, bytes);
-	else if (qp->service == ARX_SERVICE_RC)
+	else if (arx_qp_is_acked(qp))
 		more = arx_rdatomic_reply(qp, bytes);
 	spin_unlock(&qp->resp.lock);
 	arx_section_leave();

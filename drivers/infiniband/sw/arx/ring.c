@@ -192,6 +192,52 @@ void arx_ring_destroy(struct arx_ring *ring)
 }
 
 /**
+ * arx_ring_offer - keep a ring that is to replace another one
+ * @next: where it is kept; one that was never used is freed
+ * @ring: the new ring; empty afterwards
+ * @lock: of @next
+ *
+ * Context: may sleep.
+ */
+void arx_ring_offer(struct arx_ring *next, struct arx_ring *ring,
+		    spinlock_t *lock)
+{
+	spin_lock_bh(lock);
+	swap(*next, *ring);
+	spin_unlock_bh(lock);
+	arx_ring_destroy(ring);
+}
+
+/**
+ * arx_ring_replace - go on in the ring that arx_ring_offer() keeps
+ * @ring: in use; freed if it is replaced
+ * @next: the one that is kept; freed if it does not replace @ring
+ * @lock: of both
+ * @move: called with @lock held: carries the shared words over, or returns an
+ *	error if the new ring will not do
+ *
+ * Context: may sleep.
+ * Return: 0, -EINVAL if there is no new ring, or the error of @move.
+ */
+int arx_ring_replace(struct arx_ring *ring, struct arx_ring *next,
+		     spinlock_t *lock,
+		     int (*move)(struct arx_ring *from, struct arx_ring *to))
+{
+	struct arx_ring other = {};
+	int err = -EINVAL;
+
+	spin_lock_bh(lock);
+	swap(*next, other);
+	if (other.mem)
+		err = move(ring, &other);
+	if (!err)
+		swap(*ring, other);
+	spin_unlock_bh(lock);
+	arx_ring_destroy(&other);
+	return err;
+}
+
+/**
  * arx_mmap_free - verb: the entry cannot be mapped any more
  * @entry: of a ring
  */

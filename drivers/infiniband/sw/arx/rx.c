@@ -14,6 +14,7 @@
 #include "gids.h"
 #include "super.h"
 #include "gso.h"
+#include "ip.h"
 #include "mcast.h"
 #include "net.h"
 #include "requester.h"
@@ -92,19 +93,9 @@ static void arx_rx_count(struct arx_rx *rx, enum arx_counter counter)
 /* Read addresses and lengths of the outer headers, but not the BTH. */
 static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 {
-	const struct iphdr *ip = ip_hdr(skb);
-	unsigned int ip_len;
+	unsigned int ip_len = arx_ip_read(ip_hdr(skb), &rx->saddr, &rx->daddr);
 
-	if (ip->version == 4) {
-		/* A17.3.1: no options */
-		ip_len = sizeof(*ip);
-		ipv6_addr_set_v4mapped(ip->saddr, &rx->saddr);
-		ipv6_addr_set_v4mapped(ip->daddr, &rx->daddr);
-	} else {
-		ip_len = sizeof(struct ipv6hdr);
-		rx->saddr = ipv6_hdr(skb)->saddr;
-		rx->daddr = ipv6_hdr(skb)->daddr;
-	}
+	/* A17.3.1: no options */
 	if (skb_network_header_len(skb) != ip_len ||
 	    ntohs(udp_hdr(skb)->len) != skb->len)
 		return -EINVAL;
@@ -227,16 +218,12 @@ static struct arx_qp *arx_rx_find_qp(struct arx_rx *rx, u32 qpn)
 /* True if a packet with these addresses is for this QP. */
 static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 {
-	const struct arx_av *av;
-
 	if (qp->id.nr == 1)
 		return true;	/* the look-up was by the address */
-	if (qp->service == ARX_SERVICE_UD)
+	if (!arx_qp_is_connected(qp))
 		return arx_gids_has(arx_qp_dev(qp), &rx->l3->key,
 				    &rx->daddr);
-	av = rcu_dereference(qp->av);
-	return av && ipv6_addr_equal(&av->daddr, &rx->saddr) &&
-	       ipv6_addr_equal(&av->saddr, &rx->daddr);
+	return arx_av_is_peer(rcu_dereference(qp->av), &rx->saddr, &rx->daddr);
 }
 
 /* The QP that may get a packet, or NULL. */
@@ -282,12 +269,6 @@ static void arx_rx_read_grh(struct arx_run *run, const struct sk_buff *skb,
 	run->vlan = is_vlan_dev(netdev) ? vlan_dev_vlan_id(netdev) : 0xffff;
 }
 
-static bool arx_rx_is_response(const struct arx_headers *h)
-{
-	return h->op == ARX_OP_READ_RESPONSE || h->op == ARX_OP_ACK ||
-	       h->op == ARX_OP_ATOMIC_ACK;
-}
-
 static void arx_rx_consume(struct sk_buff *skb)
 {
 	while (skb) {
@@ -331,10 +312,10 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	arx_iter_skb(&run->payload, rx->first, rx->first_len);
 	if (run->h.service == ARX_SERVICE_UD)
 		arx_rx_read_grh(run, rx->first, grh);
-	if (arx_rx_is_response(&run->h)) {
+	if (arx_is_response(run->h.op)) {
 		rx->wake |= arx_completer_rx(rx->qp, run);
 	} else {
-		run->more = more && !arx_rx_is_response(next);
+		run->more = more && !arx_is_response(next->op);
 		run->polled = rx->joined && !rx->avoided;
 		arx_responder_rx(rx->qp, run);
 	}

@@ -32,9 +32,8 @@ static bool arx_send_is_connected(const struct arx_qp *qp,
 {
 	const struct arx_av *back = rcu_dereference(peer->av);
 
-	return back && READ_ONCE(peer->attr.dest_qp_num) == qp->id.nr &&
-	       ipv6_addr_equal(&back->daddr, &av->saddr) &&
-	       ipv6_addr_equal(&back->saddr, &av->daddr) &&
+	return READ_ONCE(peer->attr.dest_qp_num) == qp->id.nr &&
+	       arx_av_is_peer(back, &av->saddr, &av->daddr) &&
 	       arx_send_is_near(qp, av, peer, back);
 }
 
@@ -75,7 +74,7 @@ static struct arx_qp *arx_send_find(const struct arx_qp *qp,
 	if (!arx_send_may_be_near(dev) || !arx_send_may_be_near(peer_dev))
 		return NULL;
 
-	if (qp->service == ARX_SERVICE_UD)
+	if (!arx_qp_is_connected(qp))
 		return arx_send_is_addressed(dev, av, peer_dev) ? peer : NULL;
 	return arx_send_is_connected(qp, av, peer) ? peer : NULL;
 }
@@ -89,7 +88,7 @@ static bool arx_send_knows_peer(const struct arx_qp *qp,
 				const struct arx_tx_batch *batch)
 {
 	return batch->av == av &&
-	       (qp->service != ARX_SERVICE_UD ||
+	       (arx_qp_is_connected(qp) ||
 		(batch->peer && batch->peer->id.nr == qpn));
 }
 
@@ -151,7 +150,7 @@ struct arx_qp *arx_send_other(const struct arx_qp *qp)
 {
 	const struct arx_av *av = rcu_dereference(qp->av);
 
-	return av && qp->service != ARX_SERVICE_UD ?
+	return av && arx_qp_is_connected(qp) ?
 	       arx_send_find(qp, av, qp->attr.dest_qp_num) : NULL;
 }
 

@@ -194,7 +194,7 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 	 * First, so that @swqe has all references that arx_sendwr_release()
 	 * drops.
 	 */
-	if (qp->service == ARX_SERVICE_UD) {
+	if (!arx_qp_is_connected(qp)) {
 		swqe->av = arx_sendwr_av(qp, &swqe->wqe);
 		if (!swqe->av)
 			return IB_WC_LOC_QP_OP_ERR;
@@ -207,7 +207,7 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 		return -length;
 	swqe->length = length;
 	swqe->npkts = 1;
-	if (qp->service != ARX_SERVICE_UD)
+	if (arx_qp_is_connected(qp))
 		swqe->npkts = arx_run_npkts(swqe->length, qp->mtu);
 
 	if (kind->incoming && !qp->attr.max_rd_atomic)
@@ -271,7 +271,7 @@ void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe)
 {
 	const struct arx_sendwr_kind *kind = arx_sendwr_kind(qp, wqe->opcode);
 
-	if (kind && qp->service == ARX_SERVICE_UD)
+	if (kind && !arx_qp_is_connected(qp))
 		arx_av_put(arx_sendwr_av(qp, wqe));
 }
 
@@ -326,7 +326,7 @@ static int arx_sendwr_write_body(struct arx_qp *qp, const struct ib_send_wr *wr,
 		wqe->ex = (__force u32)wr->ex.imm_data;
 		fallthrough;
 	case IB_WR_SEND:
-		return qp->service == ARX_SERVICE_UD ?
+		return !arx_qp_is_connected(qp) ?
 		       arx_sendwr_write_ud(wr, wqe) : 0;
 	case IB_WR_SEND_WITH_INV:
 	case IB_WR_LOCAL_INV:

@@ -80,7 +80,7 @@ void arx_qp_error(struct arx_qp *qp, int event)
  */
 void arx_qp_send_error(struct arx_qp *qp)
 {
-	bool rc = qp->service == ARX_SERVICE_RC;
+	bool rc = arx_qp_is_acked(qp);
 
 	arx_count(arx_qp_dev(qp), SEND_ERR);
 	if (arx_qp_leave(qp, rc ? IB_QPS_ERR : IB_QPS_SQE))

@@ -158,7 +158,7 @@ static bool arx_tx_must_follow(const struct arx_qp *qp,
 	case ARX_OP_ATOMIC_ACK:
 		return true;
 	default:
-		return qp->service != ARX_SERVICE_RC ||
+		return !arx_qp_is_acked(qp) ||
 		       run->h.psn != arx_published(&qp->comp.una);
 	}
 }
@@ -232,7 +232,7 @@ static bool arx_tx_keeps_order(struct net_device *netdev)
  */
 static bool arx_tx_drain_first(struct arx_qp *qp, struct arx_tx_order *order)
 {
-	if (qp->service == ARX_SERVICE_RC || !cpu_online(order->cpu))
+	if (arx_qp_is_acked(qp) || !cpu_online(order->cpu))
 		return false;
 	order->next = smp_processor_id();
 	queue_work_on(order->cpu, system_bh_wq, &qp->tx_drain);
@@ -715,7 +715,7 @@ static bool arx_tx_follows(const struct arx_tx_batch *batch,
 static u16 arx_tx_sport(const struct arx_qp *qp, const struct arx_av *av,
 			const struct arx_run *run)
 {
-	return qp->service == ARX_SERVICE_UD && !av->flow_label ?
+	return !arx_qp_is_connected(qp) && !av->flow_label ?
 	       rdma_get_udp_sport(0, qp->id.nr, run->h.qpn) : av->sport;
 }
 

@@ -35,6 +35,13 @@ enum arx_op {
 	ARX_OP_RESERVED,	/* RC: any undefined opcode, to be refused */
 };
 
+/* An answer of a responder, for the completer; anything else is a request. */
+static inline bool arx_is_response(enum arx_op op)
+{
+	return op == ARX_OP_READ_RESPONSE || op == ARX_OP_ACK ||
+	       op == ARX_OP_ATOMIC_ACK;
+}
+
 /* Service: the upper three bits of a BTH opcode, 9.2.1. */
 enum arx_service {
 	ARX_SERVICE_RC	= 0x00,

@@ -2600,7 +2600,7 @@ FAULT(half, run->len--)
 FAULT(lkey, ({ struct arx_recv_wqe *wqe =
 			arx_ring_entry(&p->side[1].qp->rq.ring, 0);
 	       ((struct arx_sge *)(wqe + 1))->lkey ^= 0x100; }))
-FAULT(no_reads, p->side[1].qp->resp.rd_size = 0)
+FAULT(no_reads, INIT_LIST_HEAD(&p->side[1].qp->resp.idle))
 
 #define ACCESS(n, o, s)							\
 	{ .name = n, .op = o, .flags = WHOLE, .set = s,			\
@@ -2924,7 +2924,7 @@ static void rdatomic__dropped(struct kunit *test)
 	pair_settle(p);
 	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
 	EXPECT_SILENT(test, p, 1);
-	KUNIT_EXPECT_EQ(test, resp->reply_head - resp->reply_tail, 2);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&resp->due), 2);
 
 	p->room = 2;
 	arx_qp_schedule(p->side[1].qp);
@@ -2932,7 +2932,7 @@ static void rdatomic__dropped(struct kunit *test)
 	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + run);
 	EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + run + 2);
 	EXPECT_SILENT(test, p, 1);
-	KUNIT_EXPECT_EQ(test, resp->reply_head, resp->reply_tail);
+	KUNIT_EXPECT_TRUE(test, list_empty(&resp->due));
 	KUNIT_EXPECT_TRUE(test, resp->ack_due);
 
 	p->drops = false;
@@ -3078,8 +3078,6 @@ static void rdatomic__counts_wrap(struct kunit *test)
 	by_wire(test);
 	resp = &p->side[1].qp->resp;
 	resp->rd_next = U32_MAX - 1;
-	resp->reply_head = U32_MAX - 1;
-	resp->reply_tail = U32_MAX - 1;
 	for (i = 0; i < 3; i++) {
 		atomic_request(p, ARX_OP_FETCH_ADD, PSN + i, 0, 1);
 		EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + i);
@@ -3090,9 +3088,7 @@ static void rdatomic__counts_wrap(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, *(u64 *)p->side[1].buf, 3);
 
-	/* Responses that wait across the wrap. */
-	resp->reply_head = U32_MAX;
-	resp->reply_tail = U32_MAX;
+	/* Responses that wait. */
 	p->blocked = true;
 	for (i = 3; i < 6; i++)
 		atomic_request(p, ARX_OP_FETCH_ADD, PSN + i, 0, 1);

@@ -133,7 +133,7 @@ void arx_ack_sent(struct arx_qp *qp)
 bool arx_ack_ack_is_due(const struct arx_resp *resp)
 {
 	return resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
-	       resp->reply_head == resp->reply_tail;
+	       list_empty(&resp->due);
 }
 
 /**

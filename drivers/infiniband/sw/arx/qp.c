@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "completer.h"
 #include "cq.h"
+#include "rdatomic.h"
 #include "requester.h"
 #include "responder.h"
 #include "schedule.h"
@@ -188,6 +189,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
 	spin_lock_init(&qp->resp.lock);
 	spin_lock_init(&qp->comp.lock);
 	arx_requester_init(qp);
+	arx_rdatomic_reset(&qp->resp);
 	arx_watch_init(qp);
 	INIT_WORK(&qp->work, arx_qp_work);
 	INIT_WORK(&qp->move, arx_qp_move);
@@ -326,9 +328,7 @@ static void arx_qp_reset(struct arx_qp *qp)
 	resp->in_message = false;
 	resp->have_rwqe = false;
 	resp->msn = 0;
-	resp->rd_next = 0;
-	resp->reply_head = 0;
-	resp->reply_tail = 0;
+	arx_rdatomic_reset(resp);
 	resp->ack_due = false;
 	resp->unacked = 0;
 	resp->acked_msn = 0;
@@ -467,9 +467,7 @@ static void arx_qp_apply(struct arx_qp *qp, const struct ib_qp_attr *attr,
 		swap(qp->resp.replies, change->replies);
 		qp->resp.rd_size = attr->max_dest_rd_atomic ?
 			roundup_pow_of_two(attr->max_dest_rd_atomic) : 0;
-		qp->resp.rd_next = 0;
-		qp->resp.reply_head = 0;
-		qp->resp.reply_tail = 0;
+		arx_rdatomic_reset(&qp->resp);
 		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
 	}
 	if (mask & IB_QP_RQ_PSN) {

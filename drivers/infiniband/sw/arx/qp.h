@@ -12,6 +12,7 @@
 #define ARX_QP_H
 
 #include <linux/hrtimer.h>
+#include <linux/list.h>
 #include <linux/timer.h>
 #include <linux/workqueue.h>
 
@@ -228,12 +229,14 @@ struct arx_rd {
 };
 
 /**
- * struct arx_reply - a response that is due; responses are in order
+ * struct arx_reply - a response that is due
+ * @link: in arx_resp.due, in the order of PSNs, or in arx_resp.idle
  * @rd: the request that is answered: a first request, or the part that a
  *	duplicate asks for
  * @sent: response packets sent so far
  */
 struct arx_reply {
+	struct list_head link;
 	struct arx_rd rd;
 	u32 sent;
 };
@@ -267,9 +270,9 @@ enum arx_nak_end {
  * @rd_size: entries of @rd: max_dest_rd_atomic, rounded up to a power of two
  *	because the counts wrap around, or 0
  * @rd_next: count of requests ever stored in @rd
- * @replies: responses that are due, a ring of twice @rd_size
- * @reply_head: count of responses ever queued
- * @reply_tail: count of responses ever finished
+ * @replies: memory for responses, twice @rd_size
+ * @due: responses that are due, in the order of their PSNs
+ * @idle: those of @replies that are not in use
  * @ack_due: an ACK or NAK follows the responses
  * @unacked: packets with payload since the last ACK
  * @acked_msn: @msn of the last ACK
@@ -301,8 +304,8 @@ struct arx_resp {
 	u32 rd_size;
 	u32 rd_next;
 	struct arx_reply *replies;
-	u32 reply_head;
-	u32 reply_tail;
+	struct list_head due;
+	struct list_head idle;
 	bool ack_due;
 	u32 unacked;
 	u32 acked_msn;

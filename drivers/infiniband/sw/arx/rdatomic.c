@@ -22,14 +22,24 @@ static struct arx_rd *arx_rdatomic_slot(struct arx_resp *resp, u32 n)
 	return &resp->rd[n & (resp->rd_size - 1)];
 }
 
-static struct arx_reply *arx_rdatomic_reply_slot(struct arx_resp *resp, u32 n)
+/**
+ * arx_rdatomic_reset - forget requests and responses
+ * @resp: of a QP that is new or reset, or that got other memory for them
+ */
+void arx_rdatomic_reset(struct arx_resp *resp)
 {
-	return &resp->replies[n & (2 * resp->rd_size - 1)];
+	u32 i;
+
+	resp->rd_next = 0;
+	INIT_LIST_HEAD(&resp->due);
+	INIT_LIST_HEAD(&resp->idle);
+	for (i = 0; i < 2 * resp->rd_size; i++)
+		list_add_tail(&resp->replies[i].link, &resp->idle);
 }
 
 static bool arx_rdatomic_full(const struct arx_resp *resp)
 {
-	return resp->reply_head - resp->reply_tail == 2 * resp->rd_size;
+	return list_empty(&resp->idle);
 }
 
 static u32 arx_rdatomic_end(const struct arx_rd *rd)
@@ -38,21 +48,25 @@ static u32 arx_rdatomic_end(const struct arx_rd *rd)
 }
 
 /*
- * Queue the response for @rd after those that are due; the caller has checked
- * for room.
+ * Queue a response for @rd before @next, which is a response in the list or the
+ * head of the list; the caller has checked for room.
  */
-static void arx_rdatomic_queue(struct arx_resp *resp, const struct arx_rd *rd)
+static struct arx_reply *arx_rdatomic_queue(struct arx_resp *resp,
+					    const struct arx_rd *rd,
+					    struct list_head *next)
 {
-	*arx_rdatomic_reply_slot(resp, resp->reply_head++) =
-		(struct arx_reply) { .rd = *rd };
+	struct arx_reply *reply = list_first_entry(&resp->idle,
+						   struct arx_reply, link);
+
+	reply->rd = *rd;
+	reply->sent = 0;
+	list_move_tail(&reply->link, next);
+	return reply;
 }
 
-/* True if response @n ends before @psn. */
-static bool arx_rdatomic_before(struct arx_resp *resp, u32 n, u32 psn)
+static void arx_rdatomic_drop(struct arx_resp *resp, struct arx_reply *reply)
 {
-	const struct arx_rd *rd = &arx_rdatomic_reply_slot(resp, n)->rd;
-
-	return arx_psn_diff(psn, arx_rdatomic_end(rd)) >= 0;
+	list_move(&reply->link, &resp->idle);
 }
 
 /*
@@ -66,49 +80,48 @@ static bool arx_rdatomic_before(struct arx_resp *resp, u32 n, u32 psn)
 static void arx_rdatomic_queue_replay(struct arx_resp *resp,
 				      const struct arx_rd *rd)
 {
-	struct arx_rd put = *rd;
-	u32 head = resp->reply_head;
-	u32 i = resp->reply_tail;
+	struct list_head *place = &resp->due;
+	struct arx_reply *reply, *tmp;
+	bool first = false;
 
-	while (i != head && arx_rdatomic_before(resp, i, rd->psn))
-		i++;
-	for (resp->reply_head = i; i != head; i++) {
-		struct arx_rd old = arx_rdatomic_reply_slot(resp, i)->rd;
-		bool same = arx_psn_diff(old.psn, arx_rdatomic_end(rd)) < 0;
+	list_for_each_entry_safe(reply, tmp, &resp->due, link) {
+		bool same = arx_psn_diff(reply->rd.psn,
+					 arx_rdatomic_end(rd)) < 0;
 
-		if (same)
-			put.replay &= old.replay;
-		if (same || old.replay)
+		if (arx_psn_diff(rd->psn, arx_rdatomic_end(&reply->rd)) >= 0)
+			continue;	/* ends before @rd */
+		first |= same && !reply->rd.replay;
+		if (same || reply->rd.replay) {
+			arx_rdatomic_drop(resp, reply);
 			continue;
-		/* At or before @i, so no unread entry is overwritten. */
-		arx_rdatomic_queue(resp, &put);
-		put = old;
+		}
+		reply->sent = 0;
+		if (place == &resp->due)
+			place = &reply->link;
 	}
-	arx_rdatomic_queue(resp, &put);
+	reply = arx_rdatomic_queue(resp, rd, place);
+	reply->rd.replay &= !first;
 }
 
 /* True if the response to the request at @psn is due and has not begun. */
 static bool arx_rdatomic_waits(struct arx_resp *resp, u32 psn)
 {
-	u32 i;
+	struct arx_reply *reply;
 
-	for (i = resp->reply_tail; i != resp->reply_head; i++) {
-		struct arx_reply *reply = arx_rdatomic_reply_slot(resp, i);
-
+	list_for_each_entry(reply, &resp->due, link)
 		if (reply->rd.psn == psn && !reply->sent)
 			return true;
-	}
 	return false;
 }
 
 /* Number of first requests that wait for their responses, without replays. */
 static u32 arx_rdatomic_due(struct arx_resp *resp)
 {
+	struct arx_reply *reply;
 	u32 due = 0;
-	u32 i;
 
-	for (i = resp->reply_tail; i != resp->reply_head; i++)
-		due += !arx_rdatomic_reply_slot(resp, i)->rd.replay;
+	list_for_each_entry(reply, &resp->due, link)
+		due += !reply->rd.replay;
 	return due;
 }
 
@@ -195,10 +208,8 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;
 	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
-	arx_rdatomic_queue(resp, &rd);
-	/*
-	 * The response acknowledges all requests before, and makes a NAK void.
-	 */
+	arx_rdatomic_queue(resp, &rd, &resp->due);
+	/* The response acknowledges all requests before, and voids a NAK. */
 	resp->ack_due = false;
 }
 
@@ -387,70 +398,89 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 /*
  * The memory of a READ was deregistered before all of it was sent. For a
  * replay, the first response may have arrived meanwhile, and the consumer may
- * have seen its completion: no side made a mistake.
+ * have seen its completion: no side made a mistake. Else the NAK ends the QP,
+ * and no later response is due. Responses that will not be sent count as sent.
  */
 static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 {
 	struct arx_resp *resp = &qp->resp;
 
 	if (reply->rd.replay) {
-		resp->reply_tail++;
+		reply->sent = reply->rd.npkts;
 		return;
 	}
 	arx_ack_refuse(qp, ARX_NO_ACCESS);
 	resp->ack_psn = arx_psn_add(reply->rd.psn, reply->sent);
-	resp->reply_tail = resp->reply_head;
+	list_for_each_entry_from(reply, &resp->due, link)
+		reply->sent = reply->rd.npkts;
+}
+
+static bool arx_rdatomic_is_sent(const struct arx_reply *reply)
+{
+	return reply->sent == reply->rd.npkts;
 }
 
 /*
  * Send responses of up to @bytes; false if some remain, for example because the
- * socket is full.
+ * socket is full. Responses that were sent stay in the list until
+ * arx_rdatomic_retire().
  */
 static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av,
 				      u32 *bytes)
 {
-	struct arx_resp *resp = &qp->resp;
+	struct arx_reply *reply;
 
-	while (resp->reply_tail != resp->reply_head && *bytes) {
-		struct arx_reply *reply =
-			arx_rdatomic_reply_slot(resp, resp->reply_tail);
-		int sent = reply->rd.atomic ?
-			   arx_rdatomic_send_atomic(qp, av, reply) :
-			   arx_rdatomic_send_read(qp, av, reply, *bytes);
+	list_for_each_entry(reply, &qp->resp.due, link) {
+		while (!arx_rdatomic_is_sent(reply)) {
+			int sent;
 
-		if (sent == -EAGAIN)
-			return false;
-		if (sent < 0)
-			arx_rdatomic_lost(qp, reply);
-		else if (reply->sent == reply->rd.npkts)
-			resp->reply_tail++;
-		*bytes -= min(*bytes, max_t(u32, sent < 0 ? 0 : sent,
-					    ARX_REPLY_LEAST));
+			if (!*bytes)
+				return false;
+			sent = reply->rd.atomic ?
+			       arx_rdatomic_send_atomic(qp, av, reply) :
+			       arx_rdatomic_send_read(qp, av, reply, *bytes);
+			if (sent == -EAGAIN)
+				return false;
+			if (sent < 0)
+				arx_rdatomic_lost(qp, reply);
+			*bytes -= min(*bytes, max_t(u32, sent < 0 ? 0 : sent,
+						    ARX_REPLY_LEAST));
+		}
 	}
-	return resp->reply_tail == resp->reply_head;
+	return true;
 }
 
 /*
- * This machine dropped packets from a PSN on: responses from @first on, which
- * was the oldest before they were sent, or only the ACK after them.
+ * This machine dropped packets from a PSN on: of responses, or only the ACK
+ * after them.
  */
-static __cold void arx_rdatomic_take_back(struct arx_resp *resp, u32 first)
+static __cold void arx_rdatomic_take_back(struct arx_resp *resp)
 {
-	u32 n = resp->reply_tail + (resp->reply_tail != resp->reply_head);
-	u32 end = n;
+	struct arx_reply *reply;
+	bool after = false;
 
 	resp->out.dropped = false;
-	while (n != first) {
-		struct arx_reply *reply = arx_rdatomic_reply_slot(resp, --n);
+	list_for_each_entry(reply, &resp->due, link) {
 		s32 in = arx_psn_diff(resp->out.lost, reply->rd.psn);
 
-		if (in < 0 || in >= reply->sent)
-			continue;
-		reply->sent = in;
-		resp->reply_tail = n;
-		while (++n != end)
-			arx_rdatomic_reply_slot(resp, n)->sent = 0;
-		return;
+		if (after) {
+			reply->sent = 0;
+		} else if (in >= 0 && in < reply->sent) {
+			reply->sent = in;
+			after = true;
+		}
+	}
+}
+
+/* Take the responses that have left off the list. */
+static void arx_rdatomic_retire(struct arx_resp *resp)
+{
+	struct arx_reply *reply, *tmp;
+
+	list_for_each_entry_safe(reply, tmp, &resp->due, link) {
+		if (!arx_rdatomic_is_sent(reply))
+			break;
+		arx_rdatomic_drop(resp, reply);
 	}
 }
 
@@ -470,7 +500,6 @@ bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes)
 {
 	struct arx_av *av = rcu_dereference(qp->av);
 	struct arx_resp *resp = &qp->resp;
-	u32 first = resp->reply_tail;
 	bool due = resp->ack_due;
 	bool all = arx_rdatomic_send_replies(qp, av, bytes);
 
@@ -478,9 +507,11 @@ bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes)
 		arx_rdatomic_send_ack(qp, av);
 	arx_tx_flush(qp, &resp->out);
 	if (unlikely(resp->out.dropped)) {
-		arx_rdatomic_take_back(resp, first);
+		arx_rdatomic_take_back(resp);
+		arx_rdatomic_retire(resp);
 		resp->ack_due |= due && !resp->dead;
 		return false;
 	}
+	arx_rdatomic_retire(resp);
 	return !all && !*bytes;
 }

@@ -5,6 +5,7 @@
 
 #include "qp.h"
 
+void arx_rdatomic_reset(struct arx_resp *resp);
 void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run);
 void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run);
 bool arx_rdatomic_reply(struct arx_qp *qp, u32 *bytes);

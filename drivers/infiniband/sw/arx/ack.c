@@ -127,10 +127,10 @@ void arx_ack_sent(struct arx_qp *qp)
 }
 
 /**
- * arx_ack_ack_is_due - true if an ACK is due and no response before it
+ * arx_ack_is_next - true if an ACK is due and no response before it
  * @resp: responder
  */
-bool arx_ack_ack_is_due(const struct arx_resp *resp)
+bool arx_ack_is_next(const struct arx_resp *resp)
 {
 	return resp->ack_due && resp->ack_syndrome == ARX_ACK_UNLIMITED &&
 	       list_empty(&resp->due);
@@ -150,5 +150,5 @@ bool arx_ack_may_wait(const struct arx_resp *resp)
 	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
 	       (resp->idle_acks < ARX_ACK_IDLE ||
 		!(resp->msn % ARX_ACK_RETRY)) &&
-	       arx_ack_ack_is_due(resp);
+	       arx_ack_is_next(resp);
 }

@@ -17,7 +17,7 @@ void __cold arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why);
 void arx_ack_due(struct arx_qp *qp);
 void arx_ack_sent(struct arx_qp *qp);
 bool arx_ack_nak_is_due(const struct arx_resp *resp);
-bool arx_ack_ack_is_due(const struct arx_resp *resp);
+bool arx_ack_is_next(const struct arx_resp *resp);
 bool arx_ack_may_wait(const struct arx_resp *resp);
 
 #endif /* ARX_ACK_H */

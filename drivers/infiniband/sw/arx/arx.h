@@ -232,7 +232,7 @@ static inline struct arx_ah *to_arx_ah(struct ib_ah *ib)
 }
 
 /**
- * arx_av_is_peer - true if a packet goes between the ends of a connection
+ * arx_av_is_peer - true if a packet with these addresses is from the peer
  * @av: of a QP, or NULL
  * @saddr: source address of the packet, v4-mapped
  * @daddr: destination address of the packet, v4-mapped

@@ -509,7 +509,7 @@ static inline u32 arx_published(const u32 *count)
 	return smp_load_acquire(count);		/* pairs with arx_publish() */
 }
 
-/* The service acknowledges: what is lost is sent again, in order. */
+/* The service acknowledges: lost packets are sent again, in order. */
 static inline bool arx_qp_is_acked(const struct arx_qp *qp)
 {
 	return qp->service == ARX_SERVICE_RC;

@@ -271,53 +271,33 @@ static void arx_responder_rnr(struct arx_qp *qp)
 	qp->resp.nak_sent = true;
 }
 
-/* Place a run that has passed all checks, and advance. */
-static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
+static enum arx_placed arx_responder_place(struct arx_qp *qp,
+					   struct arx_run *run)
+{
+	return run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
+					  arx_responder_place_write(qp, run);
+}
+
+/* RC: refuse a run that could not be placed. */
+static void arx_responder_not_placed(struct arx_qp *qp,
+				     const struct arx_run *run,
+				     enum arx_placed why)
+{
+	if (why == ARX_PLACED_TOO_LONG)
+		arx_responder_fail(qp, IB_WC_LOC_LEN_ERR, ARX_NAK_INV_REQ,
+				   ARX_END_INVALID);
+	else if (run->h.op == ARX_OP_WRITE)
+		arx_responder_no_access(qp, run);
+	else
+		arx_responder_fail(qp, IB_WC_LOC_PROT_ERR, ARX_NAK_REM_OP,
+				   ARX_END_FATAL);
+}
+
+/* A run is placed: expect the next PSN, complete, acknowledge. */
+static void arx_responder_advance(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
 	bool last = run->h.flags & ARX_LAST;
-	enum arx_placed placed;
-	int err;
-
-	/* The length in the RETH is that of the message, 9.4.3 */
-	if (last && run->h.op == ARX_OP_WRITE && run->len != resp->left) {
-		arx_ack_refuse(qp, ARX_INVALID);
-		return 0;
-	}
-	placed = run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
-					    arx_responder_place_write(qp, run);
-	switch (placed) {
-	case ARX_PLACED:
-		break;
-	case ARX_PLACED_BAD_SOURCE:
-		return -EFAULT;
-	case ARX_PLACED_TOO_LONG:
-		arx_responder_fail(qp, IB_WC_LOC_LEN_ERR, ARX_NAK_INV_REQ,
-				   ARX_END_INVALID);
-		return 0;
-	case ARX_PLACED_BAD_DEST:
-		if (run->h.op == ARX_OP_WRITE)
-			arx_responder_no_access(qp, run);
-		else
-			arx_responder_fail(qp, IB_WC_LOC_PROT_ERR,
-					   ARX_NAK_REM_OP, ARX_END_FATAL);
-		return 0;
-	}
-
-	if (run->h.flags & ARX_INV) {
-		err = arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex);
-		if (err == -EBUSY) {
-			/*
-			 * As if the run had been lost: the peer sends it again.
-			 */
-			resp->received -= run->len;
-			return 0;
-		}
-		if (err) {
-			arx_responder_no_access(qp, run);
-			return 0;
-		}
-	}
 
 	resp->epsn = arx_psn_add(resp->epsn, run->npkts);
 	resp->unacked += run->npkts;
@@ -338,6 +318,45 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	} else if (run->h.flags & ARX_ACK_REQ) {
 		arx_ack_due(qp);
 	}
+}
+
+/* Place a run that has passed all checks, and advance. */
+static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+	enum arx_placed placed;
+	int err;
+
+	/* The length in the RETH is that of the message, 9.4.3 */
+	if (run->h.flags & ARX_LAST && run->h.op == ARX_OP_WRITE &&
+	    run->len != resp->left) {
+		arx_ack_refuse(qp, ARX_INVALID);
+		return 0;
+	}
+	placed = arx_responder_place(qp, run);
+	if (placed == ARX_PLACED_BAD_SOURCE)
+		return -EFAULT;
+	if (placed != ARX_PLACED) {
+		arx_responder_not_placed(qp, run, placed);
+		return 0;
+	}
+
+	if (run->h.flags & ARX_INV) {
+		err = arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex);
+		if (err == -EBUSY) {
+			/*
+			 * As if the run had been lost: the peer sends it again.
+			 */
+			resp->received -= run->len;
+			return 0;
+		}
+		if (err) {
+			arx_responder_no_access(qp, run);
+			return 0;
+		}
+	}
+
+	arx_responder_advance(qp, run);
 	return 0;
 }
 
@@ -462,8 +481,7 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	    (first && arx_responder_begin(qp, run) != ARX_GRANTED))
 		goto drop;
 
-	placed = run->h.op == ARX_OP_SEND ? arx_responder_place_send(qp, run) :
-					    arx_responder_place_write(qp, run);
+	placed = arx_responder_place(qp, run);
 	if (placed == ARX_PLACED_BAD_SOURCE)
 		return -EFAULT;
 	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_BAD_DEST) {
@@ -704,7 +722,7 @@ static void arx_responder_flush(struct arx_qp *qp)
  */
 static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 {
-	if (arx_ack_ack_is_due(&qp->resp))
+	if (arx_ack_is_next(&qp->resp))
 		arx_rdatomic_reply(qp, bytes);
 	arx_responder_flush(qp);
 }

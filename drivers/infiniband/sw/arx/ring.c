@@ -193,9 +193,9 @@ void arx_ring_destroy(struct arx_ring *ring)
 
 /**
  * arx_ring_offer - keep a ring that is to replace another one
- * @next: where it is kept; one that was never used is freed
+ * @next: receives it; a ring that was offered before and not used is freed
  * @ring: the new ring; empty afterwards
- * @lock: of @next
+ * @lock: protects @next
  *
  * Context: may sleep.
  */
@@ -209,12 +209,12 @@ void arx_ring_offer(struct arx_ring *next, struct arx_ring *ring,
 }
 
 /**
- * arx_ring_replace - go on in the ring that arx_ring_offer() keeps
+ * arx_ring_replace - continue in the ring that arx_ring_offer() kept
  * @ring: in use; freed if it is replaced
- * @next: the one that is kept; freed if it does not replace @ring
- * @lock: of both
+ * @next: the kept ring; freed if it does not replace @ring
+ * @lock: protects both
  * @move: called with @lock held: carries the shared words over, or returns an
- *	error if the new ring will not do
+ *	error if the new ring is too small
  *
  * Context: may sleep.
  * Return: 0, -EINVAL if there is no new ring, or the error of @move.

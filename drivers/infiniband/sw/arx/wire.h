@@ -35,7 +35,7 @@ enum arx_op {
 	ARX_OP_RESERVED,	/* RC: any undefined opcode, to be refused */
 };
 
-/* An answer of a responder, for the completer; anything else is a request. */
+/* True if a responder sends it, to a completer; else it is a request. */
 static inline bool arx_is_response(enum arx_op op)
 {
 	return op == ARX_OP_READ_RESPONSE || op == ARX_OP_ACK ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* mr.c: look-up by key, bounds, blocks, fast registration, atomics. */
+/* mr.c: blocks, fast registration, addresses, atomics. */
 
 #include <kunit/test.h>
 #include <linux/scatterlist.h>
@@ -11,14 +11,27 @@
 static struct arx_mr *find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 			   int access, u64 iova, u64 length)
 {
+	struct arx_key_use use = {
+		.dev = dev,
+		.pd = pd,
+		.value = key,
+		.access = access,
+		.iova = iova,
+		.length = length,
+	};
+	struct arx_key *found;
+
 	guard(rcu)();
-	return arx_mr_find(dev, pd, key, access, iova, length);
+	if (arx_key_get(&use, &found) != ARX_KEY_GRANTED)
+		return NULL;
+	arx_key_put(found);
+	return container_of(found, struct arx_mr, key);
 }
 
 static int invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 {
 	guard(rcu)();
-	return arx_mr_invalidate(dev, pd, key);
+	return arx_key_invalidate(dev, pd, key);
 }
 
 #define IOVA	0x7fff12345678ULL
@@ -43,7 +56,7 @@ static int mr_init(struct kunit *test)
 	struct mr_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	arx_ids_init(&t->dev.mrs, 24);
+	arx_ids_init(&t->dev.keys, 24);
 	t->pd.device = &t->dev.ib;
 	t->other.device = &t->dev.ib;
 	test->priv = t;
@@ -54,7 +67,7 @@ static void mr_exit(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
 
-	arx_ids_destroy(&t->dev.mrs);
+	arx_ids_destroy(&t->dev.keys);
 }
 
 /* A region of LENGTH bytes at IOVA that a user registered. */
@@ -64,125 +77,15 @@ static u32 publish(struct kunit *test, int access)
 	struct arx_mr *mr = &t->mr;
 
 	mr->ib.device = &t->dev.ib;
-	mr->ib.pd = &t->pd;
-	mr->ib.type = IB_MR_TYPE_USER;
-	mr->access = access;
-	mr->iova = IOVA;
-	mr->length = LENGTH;
-	KUNIT_ASSERT_EQ(test, arx_ids_add(&t->dev.mrs, &mr->id), 0);
-	mr->key = mr->id.nr << 8 | 0x5a;
-	mr->state = ARX_MR_VALID;
-	return mr->key;
-}
-
-struct extent {
-	const char *name;
-	u64 iova;
-	u64 length;
-	bool fits;
-};
-
-static const struct extent extents[] = {
-	{ "whole", IOVA, LENGTH, true },
-	{ "first byte", IOVA, 1, true },
-	{ "last byte", IOVA + LENGTH - 1, 1, true },
-	{ "before", IOVA - 1, 1, false },
-	{ "from before", IOVA - 1, 2, false },
-	{ "behind", IOVA + LENGTH, 1, false },
-	{ "beyond the end", IOVA + 1, LENGTH, false },
-	{ "one too long", IOVA, LENGTH + 1, false },
-	{ "wraps", IOVA + 10, U64_MAX - 5, false },
-	{ "wraps to zero", U64_MAX, 2, false },
-	{ "longest", 0, U64_MAX, false },
-	{ "nothing, inside", IOVA + 5, 0, true },
-	{ "nothing, at the end", IOVA + LENGTH, 0, true },
-	{ "nothing, anywhere", 3, 0, true },
-};
-
-static void extent_name(const struct extent *e, char *name)
-{
-	strscpy(name, e->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(extent, extents, extent_name);
-
-static void mr__find_range(struct kunit *test)
-{
-	const struct extent *e = test->param_value;
-	struct mr_test *t = test->priv;
-	u32 key = publish(test, IB_ACCESS_REMOTE_READ);
-	struct arx_mr *mr;
-
-	rcu_read_lock();
-	mr = find(&t->dev, &t->pd, key, IB_ACCESS_REMOTE_READ, e->iova,
-		  e->length);
-	rcu_read_unlock();
-	KUNIT_EXPECT_PTR_EQ(test, mr, e->fits ? &t->mr : NULL);
-}
-
-static bool found(struct mr_test *t, struct ib_pd *pd, u32 key, int access)
-{
-	struct arx_mr *mr;
-
-	rcu_read_lock();
-	mr = find(&t->dev, pd, key, access, IOVA, 1);
-	rcu_read_unlock();
-	return mr;
-}
-
-static void mr__find_key(struct kunit *test)
-{
-	struct mr_test *t = test->priv;
-	u32 key = publish(test, 0);
-	int bit;
-
-	KUNIT_EXPECT_TRUE(test, found(t, &t->pd, key, 0));
-	for (bit = 0; bit < 32; bit++)
-		KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key ^ BIT(bit), 0));
-	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, 0, 0));
-	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, U32_MAX, 0));
-}
-
-static void mr__find_pd(struct kunit *test)
-{
-	struct mr_test *t = test->priv;
-	u32 key = publish(test, 0);
-
-	KUNIT_EXPECT_FALSE(test, found(t, &t->other, key, 0));
-}
-
-static void mr__find_state(struct kunit *test)
-{
-	struct mr_test *t = test->priv;
-	u32 key = publish(test, 0);
-
-	t->mr.state = ARX_MR_FREE;
-	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, 0));
-	t->mr.state = ARX_MR_VALID;
-	arx_ids_remove(&t->dev.mrs, &t->mr.id);
-	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, 0));
-}
-
-static void mr__find_access(struct kunit *test)
-{
-	static const int rights[] = {
-		IB_ACCESS_LOCAL_WRITE, IB_ACCESS_REMOTE_WRITE,
-		IB_ACCESS_REMOTE_READ, IB_ACCESS_REMOTE_ATOMIC,
-	};
-	struct mr_test *t = test->priv;
-	u32 key = publish(test, 0);
-	int i, j;
-
-	for (i = 0; i < ARRAY_SIZE(rights); i++) {
-		t->mr.access = rights[i];
-		for (j = 0; j < ARRAY_SIZE(rights); j++)
-			KUNIT_EXPECT_EQ(test, found(t, &t->pd, key, rights[j]),
-					i == j);
-		KUNIT_EXPECT_TRUE(test, found(t, &t->pd, key, 0));
-	}
-	t->mr.access = IB_ACCESS_REMOTE_READ;
-	KUNIT_EXPECT_FALSE(test, found(t, &t->pd, key, IB_ACCESS_REMOTE_READ |
-				       IB_ACCESS_REMOTE_WRITE));
+	mr->key.pd = &t->pd;
+	mr->key.kind = ARX_KEY_USER;
+	mr->key.access = access;
+	mr->key.iova = IOVA;
+	mr->key.length = LENGTH;
+	KUNIT_ASSERT_EQ(test, arx_ids_add(&t->dev.keys, &mr->key.id), 0);
+	mr->key.value = mr->key.id.nr << 8 | 0x5a;
+	mr->key.state = ARX_KEY_VALID;
+	return mr->key.value;
 }
 
 /* Blocks of 16 bytes: 0, 1 and 2 are contiguous, 3 is not, 4 follows 3. */
@@ -198,7 +101,7 @@ static void lay_blocks(struct kunit *test)
 	publish(test, 0);
 	t->mr.block_shift = ilog2(BLOCK);
 	t->mr.offset = 5;
-	t->mr.length = ARRAY_SIZE(places) * BLOCK - 5;
+	t->mr.key.length = ARRAY_SIZE(places) * BLOCK - 5;
 	t->mr.max_blocks = ARRAY_SIZE(places);
 	t->mr.nblocks = ARRAY_SIZE(places);
 	t->mr.blocks = kunit_kcalloc(test, ARRAY_SIZE(places), sizeof(void *),
@@ -245,7 +148,7 @@ static void mr__at(struct kunit *test)
 	void *at;
 
 	lay_blocks(test);
-	at = arx_mr_at(&t->mr, IOVA + p->from, &len);
+	at = arx_mr_at(&t->mr.key, IOVA + p->from, &len);
 	KUNIT_EXPECT_PTR_EQ(test, at, (void *)memory + p->at);
 	KUNIT_EXPECT_EQ(test, len, p->got);
 }
@@ -257,11 +160,11 @@ static void mr__at_walk(struct kunit *test)
 	u32 step, from;
 
 	lay_blocks(test);
-	for (step = 1; step <= t->mr.length; step++) {
-		for (from = 0; from < t->mr.length;) {
-			u32 len = min_t(u64, step, t->mr.length - from);
+	for (step = 1; step <= t->mr.key.length; step++) {
+		for (from = 0; from < t->mr.key.length;) {
+			u32 len = min_t(u64, step, t->mr.key.length - from);
 			u32 byte = from + t->mr.offset;
-			u8 *at = arx_mr_at(&t->mr, IOVA + from, &len);
+			u8 *at = arx_mr_at(&t->mr.key, IOVA + from, &len);
 
 			KUNIT_ASSERT_PTR_EQ(test, at, memory +
 					    places[byte / BLOCK] * BLOCK +
@@ -269,7 +172,7 @@ static void mr__at_walk(struct kunit *test)
 			KUNIT_ASSERT_GT(test, len, 0);
 			from += len;
 		}
-		KUNIT_ASSERT_EQ(test, from, t->mr.length);
+		KUNIT_ASSERT_EQ(test, from, t->mr.key.length);
 	}
 }
 
@@ -280,8 +183,8 @@ static void mr__at_beyond(struct kunit *test)
 	u32 len = 1;
 
 	lay_blocks(test);
-	KUNIT_EXPECT_NULL(test, arx_mr_at(&t->mr, IOVA + 75, &len));
-	KUNIT_EXPECT_NULL(test, arx_mr_at(&t->mr, IOVA - 6, &len));
+	KUNIT_EXPECT_NULL(test, arx_mr_at(&t->mr.key, IOVA + 75, &len));
+	KUNIT_EXPECT_NULL(test, arx_mr_at(&t->mr.key, IOVA - 6, &len));
 }
 
 static void mr__dma(struct kunit *test)
@@ -299,7 +202,7 @@ static void mr__dma(struct kunit *test)
 	mr = find(&t->dev, &t->pd, ib->lkey, IB_ACCESS_LOCAL_WRITE,
 		  addr, PAGE_SIZE);
 	KUNIT_EXPECT_PTR_EQ(test, mr, to_arx_mr(ib));
-	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(mr, addr, &len), page);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(&mr->key, addr, &len), page);
 	KUNIT_EXPECT_EQ(test, len, PAGE_SIZE);
 	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->pd, ib->rkey,
 				     IB_ACCESS_REMOTE_READ, addr, 1));
@@ -320,11 +223,11 @@ static void mr__dma_remote(struct kunit *test)
 	ib = arx_get_dma_mr(&t->pd, IB_ACCESS_REMOTE_READ);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
 	len = 8;
-	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(to_arx_mr(ib), (uintptr_t)page + 9,
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(&to_arx_mr(ib)->key, (uintptr_t)page + 9,
 					    &len), page + 9);
 	KUNIT_EXPECT_EQ(test, len, 8);
 	len = 8;
-	KUNIT_EXPECT_NULL(test, arx_mr_at(to_arx_mr(ib), 0x8000000000000000ULL,
+	KUNIT_EXPECT_NULL(test, arx_mr_at(&to_arx_mr(ib)->key, 0x8000000000000000ULL,
 					  &len));
 	arx_dereg_mr(ib, NULL);
 }
@@ -381,7 +284,7 @@ static void mr__fast_reg(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, find(&t->dev, &t->pd, key,
 				       IB_ACCESS_REMOTE_READ,
 					      mr->ib.iova, len), mr);
-	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(mr, mr->ib.iova, &len), buf + 100);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(&mr->key, mr->ib.iova, &len), buf + 100);
 	KUNIT_EXPECT_EQ(test, len, 3 * SZ_4K - 100);
 	arx_dereg_mr(&mr->ib, NULL);
 }
@@ -399,43 +302,6 @@ static void mr__fast_reg_refused(struct kunit *test)
 					      IB_ACCESS_ON_DEMAND), -EINVAL);
 	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), 0);
 	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), -EINVAL);
-	arx_dereg_mr(&mr->ib, NULL);
-}
-
-/* An invalidation is complete only when no request uses the region. */
-static void mr__users(struct kunit *test)
-{
-	struct mr_test *t = test->priv;
-	struct arx_mr *mr = fast_mr(test, 1);
-	void *buf = kunit_kzalloc(test, SZ_4K, GFP_KERNEL);
-	u32 key = mr->ib.rkey;
-	u64 iova;
-
-	KUNIT_ASSERT_EQ(test, map(mr, buf, SZ_4K), 1);
-	iova = mr->ib.iova;
-	rcu_read_lock();
-	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key, 0, iova, 1));
-	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), 0);
-	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key ^ 1, 0, iova,
-					   1));
-	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->other, key, 0, iova,
-					   1));
-	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key, 0, iova,
-					   SZ_4K + 1));
-	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key,
-					   IB_ACCESS_REMOTE_READ, iova, 1));
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 0);
-	KUNIT_EXPECT_PTR_EQ(test, mr, arx_mr_get(&t->dev, &t->pd, key, 0, iova,
-						 SZ_4K));
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 1);
-	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), -EBUSY);
-	/* It gets no new users, and cannot be registered for other memory. */
-	KUNIT_EXPECT_NULL(test, arx_mr_get(&t->dev, &t->pd, key, 0, iova, 1));
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 1);
-	arx_mr_put(mr);
-	KUNIT_EXPECT_EQ(test, atomic_read(&mr->users), 0);
-	KUNIT_EXPECT_EQ(test, arx_mr_invalidate(&t->dev, &t->pd, key), 0);
-	rcu_read_unlock();
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
@@ -465,12 +331,12 @@ static void mr__large_blocks(struct kunit *test)
 	sg_dma_len(&sg) = SZ_2G;
 	mr = arx_mr_of_umem(&t->pd, &umem);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(mr));
-	mr->iova = iova;
+	mr->key.iova = iova;
 	for (off = 0; off < SZ_2G; off += SZ_256M) {
 		u32 len = SZ_256M;
 
 		KUNIT_EXPECT_EQ(test, at + off, (uintptr_t)
-				arx_mr_at(mr, iova + off, &len));
+				arx_mr_at(&mr->key, iova + off, &len));
 		KUNIT_EXPECT_EQ(test, len, SZ_256M);
 	}
 	arx_mr_free(mr);
@@ -501,37 +367,6 @@ static void mr__next_key(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, find(&t->dev, &t->pd, new, 0, 0, 0),
 			    mr);
 	arx_dereg_mr(&mr->ib, NULL);
-}
-
-static void mr__invalidate(struct kunit *test)
-{
-	struct mr_test *t = test->priv;
-	struct arx_mr *mr = fast_mr(test, 1);
-	u32 key = mr->ib.rkey;
-
-	KUNIT_ASSERT_EQ(test, arx_mr_fast_reg(mr, &t->pd, key, 0), 0);
-	KUNIT_EXPECT_EQ(test, invalidate(&t->dev, &t->other, key),
-			-EINVAL);
-	KUNIT_EXPECT_EQ(test, invalidate(&t->dev, &t->pd, key ^ 1),
-			-EINVAL);
-	KUNIT_EXPECT_EQ(test, invalidate(&t->dev, &t->pd, key ^ 0x100),
-			-EINVAL);
-	KUNIT_EXPECT_PTR_EQ(test, find(&t->dev, &t->pd, key, 0, 0, 0),
-			    mr);
-	KUNIT_EXPECT_EQ(test, invalidate(&t->dev, &t->pd, key), 0);
-	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->pd, key, 0, 0, 0));
-	KUNIT_EXPECT_EQ(test, invalidate(&t->dev, &t->pd, key), 0);
-	arx_dereg_mr(&mr->ib, NULL);
-}
-
-/* A peer must not be able to invalidate an application's region. */
-static void mr__invalidate_others(struct kunit *test)
-{
-	struct mr_test *t = test->priv;
-	u32 key = publish(test, 0);
-
-	KUNIT_EXPECT_EQ(test, invalidate(&t->dev, &t->pd, key), -EINVAL);
-	KUNIT_EXPECT_TRUE(test, found(t, &t->pd, key, 0));
 }
 
 static void mr__map_too_much(struct kunit *test)
@@ -597,11 +432,6 @@ static void mr__atomic_unaligned(struct kunit *test)
 }
 
 static struct kunit_case mr_cases[] = {
-	KUNIT_CASE_PARAM(mr__find_range, extent_gen_params),
-	KUNIT_CASE(mr__find_key),
-	KUNIT_CASE(mr__find_pd),
-	KUNIT_CASE(mr__find_state),
-	KUNIT_CASE(mr__find_access),
 	KUNIT_CASE_PARAM(mr__at, place_gen_params),
 	KUNIT_CASE(mr__at_walk),
 	KUNIT_CASE(mr__at_beyond),
@@ -610,11 +440,8 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(mr__dma_not_for_applications),
 	KUNIT_CASE(mr__fast_reg),
 	KUNIT_CASE(mr__fast_reg_refused),
-	KUNIT_CASE(mr__users),
 	KUNIT_CASE(mr__large_blocks),
 	KUNIT_CASE(mr__next_key),
-	KUNIT_CASE(mr__invalidate),
-	KUNIT_CASE(mr__invalidate_others),
 	KUNIT_CASE(mr__map_too_much),
 	KUNIT_CASE(mr__alloc_out_of_range),
 	KUNIT_CASE(mr__atomic),

@@ -180,16 +180,16 @@ static void pair_make_memory(struct kunit *test, struct pair *p,
 	mr->blocks[0] = side->buf;
 	mr->nblocks = 1;
 	mr->block_shift = ilog2(BUF);
-	mr->iova = IOVA;
-	mr->length = BUF;
-	mr->access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
+	mr->key.iova = IOVA;
+	mr->key.length = BUF;
+	mr->key.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 		     IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
 	mr->ib.device = &p->dev.ib;
-	mr->ib.pd = &p->pd.ib;
-	mr->ib.type = IB_MR_TYPE_USER;
-	KUNIT_ASSERT_EQ(test, arx_ids_add(&p->dev.mrs, &mr->id), 0);
-	mr->key = mr->id.nr << 8 | 0x5a;
-	mr->state = ARX_MR_VALID;
+	mr->key.pd = &p->pd.ib;
+	mr->key.kind = ARX_KEY_USER;
+	KUNIT_ASSERT_EQ(test, arx_ids_add(&p->dev.keys, &mr->key.id), 0);
+	mr->key.value = mr->key.id.nr << 8 | 0x5a;
+	mr->key.state = ARX_KEY_VALID;
 }
 
 static void pair_make_side(struct kunit *test, struct pair *p,
@@ -236,7 +236,7 @@ struct pair *pair_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_EQ(test, arx_worker_init(), 0);
 	arx_ids_init(&arx_qps, 24);
-	arx_ids_init(&p->dev.mrs, 24);
+	arx_ids_init(&p->dev.keys, 24);
 	arx_ids_init(&p->dev.srqs, 24);
 	spin_lock_init(&p->lock);
 	INIT_LIST_HEAD(&p->wire);
@@ -267,14 +267,14 @@ void pair_free(struct pair *p)
 			arx_destroy_qp(&side->qp->ib, NULL);
 		arx_destroy_cq(&side->scq.ib, NULL);
 		arx_destroy_cq(&side->rcq.ib, NULL);
-		arx_ids_remove(&p->dev.mrs, &side->mr.id);
+		arx_ids_remove(&p->dev.keys, &side->mr.key.id);
 	}
 	while (pair_take(p, -1))
 		;
 	arx_dereg_mr(p->dma, NULL);
 	free_netdev(p->dev.netdev);
 	free_percpu(p->dev.stats);
-	arx_ids_destroy(&p->dev.mrs);
+	arx_ids_destroy(&p->dev.keys);
 	arx_ids_destroy(&p->dev.srqs);
 	arx_ids_destroy(&arx_qps);
 	arx_worker_exit();
@@ -597,7 +597,7 @@ struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			.qpn = qp->id.nr,
 			.psn = psn & ARX_PSN_MASK,
 			.va = IOVA,
-			.rkey = p->side[to].mr.key,
+			.rkey = p->side[to].mr.key.value,
 			.syndrome = ARX_ACK_UNLIMITED,
 		},
 		.mtu = MTU,
@@ -638,7 +638,7 @@ int pair_send(struct pair *p, int side, enum ib_wr_opcode op, u64 id,
 			.ex.imm_data = cpu_to_be32(0xabcd0000 + id),
 		},
 		.remote_addr = IOVA + at,
-		.rkey = p->side[!side].mr.key,
+		.rkey = p->side[!side].mr.key.value,
 	};
 	int err;
 
@@ -661,7 +661,7 @@ int pair_atomic(struct pair *p, int side, enum ib_wr_opcode op, u64 id, u32 at,
 			.send_flags = IB_SEND_SIGNALED,
 		},
 		.remote_addr = IOVA + there,
-		.rkey = p->side[!side].mr.key,
+		.rkey = p->side[!side].mr.key.value,
 		.compare_add = compare_add,
 		.swap = swap,
 	};

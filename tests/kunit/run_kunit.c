@@ -29,6 +29,8 @@ static void see_barrier(void);
  * @got: bytes read, with room for one too many
  * @mem: memory of the layouts, most of it unused
  * @mr: a region of @blocks
+ * @fast: regions of one block each, whose keys are revocable
+ * @fast_block: their memory, in @want
  * @blocks: in @mem in reverse order
  * @sge: entries, some of them empty
  * @nsge: number of entries
@@ -43,6 +45,8 @@ struct run_test {
 	u8 got[BYTES + 1];
 	u8 mem[4 * BYTES];
 	struct arx_mr mr;
+	struct arx_mr fast[2];
+	void *fast_block[2];
 	void *blocks[BLOCKS];
 	struct arx_sge sge[8];
 	u32 nsge;
@@ -60,7 +64,9 @@ static void run_exit(struct kunit *test)
 	kfree_skb_list(t->skb);
 	if (!IS_ERR_OR_NULL(t->dma))
 		arx_dereg_mr(t->dma, NULL);
-	arx_ids_destroy(&t->dev.mrs);
+	if (t->mr.key.state == ARX_KEY_VALID)
+		arx_key_remove(&t->dev, &t->mr.key);
+	arx_ids_destroy(&t->dev.keys);
 }
 
 static int run_init(struct kunit *test)
@@ -69,7 +75,7 @@ static int run_init(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	arx_ids_init(&t->dev.mrs, 24);
+	arx_ids_init(&t->dev.keys, 24);
 	t->pd.device = &t->dev.ib;
 	t->other.device = &t->dev.ib;
 	test->priv = t;
@@ -86,8 +92,11 @@ static void lay_mr(struct kunit *test)
 	struct run_test *t = test->priv;
 	int i;
 
-	t->mr.iova = IOVA;
-	t->mr.length = BYTES;
+	t->mr.key.pd = &t->pd;
+	t->mr.key.iova = IOVA;
+	t->mr.key.length = BYTES;
+	KUNIT_ASSERT_EQ(test, arx_key_add(&t->dev, &t->mr.key), 0);
+	arx_key_grant(&t->mr.key, t->mr.key.value);
 	t->mr.offset = IOVA % BLOCK;
 	t->mr.block_shift = ilog2(BLOCK);
 	t->mr.nblocks = BLOCKS;
@@ -164,6 +173,13 @@ static void lay_skb(struct kunit *test)
 /* An iterator at the first byte of the layout. */
 static struct arx_iter begin(struct run_test *t, enum arx_iter_kind kind)
 {
+	struct arx_key_use whole = {
+		.dev = &t->dev,
+		.pd = &t->pd,
+		.value = t->mr.key.value,
+		.iova = IOVA,
+		.length = BYTES,
+	};
 	struct arx_iter it;
 
 	switch (kind) {
@@ -176,8 +192,10 @@ static struct arx_iter begin(struct run_test *t, enum arx_iter_kind kind)
 	case ARX_ITER_SGE:
 		arx_iter_sge(&it, &t->dev, &t->pd, t->sge, t->nsge, 0);
 		break;
-	case ARX_ITER_MR:
-		arx_iter_mr(&it, &t->mr, IOVA, BYTES);
+	case ARX_ITER_KEY:
+		rcu_read_lock();
+		arx_iter_key(&it, &whole);
+		rcu_read_unlock();
 		break;
 	case ARX_ITER_SKB:
 		arx_iter_skb(&it, t->skb, PACKET);
@@ -207,14 +225,14 @@ static enum arx_copy_error take(struct run_test *t, struct arx_iter *it,
 }
 
 static const enum arx_iter_kind kinds[] = {
-	ARX_ITER_BUF, ARX_ITER_SGE, ARX_ITER_MR, ARX_ITER_SKB,
+	ARX_ITER_BUF, ARX_ITER_SGE, ARX_ITER_KEY, ARX_ITER_SKB,
 };
 
 static void kind_name(const enum arx_iter_kind *kind, char *name)
 {
 	static const char * const names[] = {
 		[ARX_ITER_BUF] = "buf", [ARX_ITER_SGE] = "sge",
-		[ARX_ITER_MR] = "mr", [ARX_ITER_SKB] = "skb",
+		[ARX_ITER_KEY] = "key", [ARX_ITER_SKB] = "skb",
 	};
 
 	strscpy(name, names[*kind], KUNIT_PARAM_DESC_SIZE);
@@ -229,7 +247,7 @@ static struct arx_iter laid(struct kunit *test)
 
 	if (kind == ARX_ITER_SGE)
 		lay_sge(test);
-	else if (kind == ARX_ITER_MR)
+	else if (kind == ARX_ITER_KEY)
 		lay_mr(test);
 	else if (kind == ARX_ITER_SKB)
 		lay_skb(test);
@@ -490,7 +508,7 @@ static void run__last_word_in_pieces(struct kunit *test)
 		memset(t->mem, 0, sizeof(t->mem));
 		barriers = 0;
 		from = begin(t, ARX_ITER_SKB);
-		to = begin(t, ARX_ITER_MR);
+		to = begin(t, ARX_ITER_KEY);
 		if (arx_iter_copy_to_end(&to, &from, len) != ARX_COPY_OK ||
 		    barriers != 1)
 			break;
@@ -568,6 +586,140 @@ static void run__check(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 0));
 }
 
+/* Three entries: 8 bytes of fast region 0, 8 bytes of 1, 8 more bytes of 0. */
+static void lay_fast(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct arx_mr *mr = &t->fast[i];
+
+		t->fast_block[i] = t->want + i * BLOCK;
+		mr->key.kind = ARX_KEY_FAST;
+		mr->key.pd = &t->pd;
+		mr->key.length = BLOCK;
+		mr->block_shift = ilog2(BLOCK);
+		mr->nblocks = 1;
+		mr->blocks = &t->fast_block[i];
+		KUNIT_ASSERT_EQ(test, arx_key_add(&t->dev, &mr->key), 0);
+		arx_key_grant(&mr->key, mr->key.value);
+	}
+	for (i = 0; i < 3; i++)
+		t->sge[i] = (struct arx_sge) {
+			.addr = i == 2 ? 8 : 0,
+			.length = 8,
+			.lkey = t->fast[i % 2].key.value,
+		};
+	t->nsge = 3;
+}
+
+static void free_fast(struct run_test *t)
+{
+	arx_key_remove(&t->dev, &t->fast[0].key);
+	arx_key_remove(&t->dev, &t->fast[1].key);
+}
+
+#define EXPECT_USERS(test, a, b)					\
+	do {								\
+		struct run_test *of = (test)->priv;			\
+									\
+		KUNIT_EXPECT_EQ(test, (a),				\
+				atomic_read(&of->fast[0].key.users));	\
+		KUNIT_EXPECT_EQ(test, (b),				\
+				atomic_read(&of->fast[1].key.users));	\
+	} while (0)
+
+/* An iterator holds the key in whose memory it is, and no other. */
+static void run__holds_key(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+
+	lay_fast(test);
+	it = begin(t, ARX_ITER_SGE);
+	EXPECT_USERS(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 4, 4), ARX_COPY_OK);
+	EXPECT_USERS(test, 1, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 4, 4), ARX_COPY_OK);
+	EXPECT_USERS(test, 1, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 2, 2), ARX_COPY_OK);
+	EXPECT_USERS(test, 0, 1);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 14, 14), ARX_COPY_OK);
+	EXPECT_USERS(test, 1, 0);
+	/* Nothing is left: no key is held. */
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+	EXPECT_USERS(test, 0, 0);
+
+	/* A check holds the first key, of the others it only asks. */
+	it = begin(t, ARX_ITER_SGE);
+	rcu_read_lock();
+	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 24));
+	rcu_read_unlock();
+	EXPECT_USERS(test, 1, 0);
+	arx_iter_end(&it);
+	EXPECT_USERS(test, 0, 0);
+	arx_iter_end(&it);
+	EXPECT_USERS(test, 0, 0);
+	free_fast(t);
+}
+
+/*
+ * A check of bytes beyond the room at the end of an entry does not put the key
+ * of that room.
+ */
+static void run__check_holds_key(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+	u32 n;
+
+	lay_fast(test);
+	it = begin(t, ARX_ITER_SGE);
+	rcu_read_lock();
+	/* All of the entry is found, one byte of it is used. */
+	KUNIT_EXPECT_TRUE(test, arx_iter_fetch(&it, 8));
+	KUNIT_EXPECT_NOT_NULL(test, arx_iter_next(&it, 1, &n));
+	KUNIT_EXPECT_EQ(test, it.room, 7);
+	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 23));
+	rcu_read_unlock();
+	EXPECT_USERS(test, 1, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 23, 23), ARX_COPY_OK);
+	KUNIT_EXPECT_MEMEQ(test, t->got, t->want + 1, 7);
+	arx_iter_end(&it);
+	EXPECT_USERS(test, 0, 0);
+	free_fast(t);
+}
+
+/* A key that was put may be invalidated: going back looks it up again. */
+static void run__rewind(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it, start;
+	int err;
+
+	lay_fast(test);
+	it = begin(t, ARX_ITER_SGE);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 3, 3), ARX_COPY_OK);
+	start = it;
+	KUNIT_EXPECT_EQ(test, take(t, &it, 8, 8), ARX_COPY_OK);
+	EXPECT_USERS(test, 0, 1);
+	arx_iter_rewind(&it, &start);
+	EXPECT_USERS(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 21, 21), ARX_COPY_OK);
+	KUNIT_EXPECT_MEMEQ(test, t->got, t->want + 3, 5);
+	KUNIT_EXPECT_MEMEQ(test, t->got + 5, t->want + BLOCK, 8);
+
+	arx_iter_rewind(&it, &start);
+	rcu_read_lock();
+	err = arx_key_invalidate(&t->dev, &t->pd, t->fast[0].key.value);
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+	EXPECT_USERS(test, 0, 0);
+	free_fast(t);
+}
+
 static struct kunit_case run_cases[] = {
 	KUNIT_CASE_PARAM(run__any_step, kind_gen_params),
 	KUNIT_CASE_PARAM(run__skip, kind_gen_params),
@@ -581,6 +733,9 @@ static struct kunit_case run_cases[] = {
 	KUNIT_CASE(run__last_word_in_pieces),
 	KUNIT_CASE(run__last_word_bad),
 	KUNIT_CASE(run__check),
+	KUNIT_CASE(run__holds_key),
+	KUNIT_CASE(run__check_holds_key),
+	KUNIT_CASE(run__rewind),
 	KUNIT_CASE_PARAM(run__well_formed, shape_gen_params),
 	{}
 };

@@ -711,7 +711,7 @@ static void requester__headers(struct kunit *test)
 		if (first) {
 			KUNIT_EXPECT_EQ(test, w->run.h.va, IOVA + 64);
 			KUNIT_EXPECT_EQ(test, w->run.h.rkey,
-					p->side[1].mr.key);
+					p->side[1].mr.key.value);
 			KUNIT_EXPECT_EQ(test, w->run.h.dma_len, left);
 		}
 		left -= w->run.len;
@@ -973,7 +973,7 @@ static void requester__hostile_wqe(struct kunit *test)
 	wqe->num_sge = 1;
 	wqe->opcode = IB_WR_RDMA_WRITE;
 	wqe->rdma.remote_addr = IOVA;
-	wqe->rdma.rkey = p->side[1].mr.key;
+	wqe->rdma.rkey = p->side[1].mr.key.value;
 	sge->addr = (uintptr_t)p->side[0].buf;
 	sge->length = 8;
 	sge->lkey = p->dma->lkey;
@@ -1407,11 +1407,11 @@ static void local__reg_and_invalidate(struct kunit *test)
 	mr = fast_mr(test, p, 1);
 	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, mr), 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_VALID);
+	KUNIT_EXPECT_EQ(test, mr->key.state, ARX_KEY_VALID);
 	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 1, 2, IB_WR_LOCAL_INV,
 					    mr->ib.rkey));
 	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_FREE);
+	KUNIT_EXPECT_EQ(test, mr->key.state, ARX_KEY_FREE);
 
 	/* The peer may invalidate it as well, but only once. */
 	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 3, mr), 0);
@@ -1420,18 +1420,18 @@ static void local__reg_and_invalidate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 0, 4, IB_WR_SEND_WITH_INV,
 					    mr->ib.rkey));
 	EXPECT_WC(test, &p->side[0].scq, 4, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_FREE);
+	KUNIT_EXPECT_EQ(test, mr->key.state, ARX_KEY_FREE);
 	KUNIT_EXPECT_EQ(test, pair_poll(&s->rcq).ex.invalidate_rkey,
 			mr->ib.rkey);
 
 	/* A region that cannot be invalidated: 10.6.5.2 */
 	pair_recv(p, 1, 11, 0, 8);
 	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 0, 5, IB_WR_SEND_WITH_INV,
-					    s->mr.key));
+					    s->mr.key.value));
 	pair_settle(p);
 	EXPECT_WC(test, &p->side[0].scq, 5, IB_WC_REM_ACCESS_ERR);
 	EXPECT_WC(test, &s->rcq, 11, IB_WC_WR_FLUSH_ERR);
-	KUNIT_EXPECT_EQ(test, s->mr.state, ARX_MR_VALID);
+	KUNIT_EXPECT_EQ(test, s->mr.key.state, ARX_KEY_VALID);
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
@@ -1447,12 +1447,12 @@ static void local__invalidate_in_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, mr), 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 
-	atomic_inc(&mr->users);
+	atomic_inc(&mr->key.users);
 	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 1, 2, IB_WR_LOCAL_INV,
 					    mr->ib.rkey));
 	EXPECT_NO_WC(test, &s->scq);
-	KUNIT_EXPECT_EQ(test, mr->state, ARX_MR_FREE);
-	atomic_dec(&mr->users);
+	KUNIT_EXPECT_EQ(test, mr->key.state, ARX_KEY_FREE);
+	atomic_dec(&mr->key.users);
 	pair_settle(p);
 	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
 	arx_dereg_mr(&mr->ib, NULL);
@@ -1471,13 +1471,13 @@ static void local__peer_invalidates_in_use(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 
 	pair_recv(p, 1, 10, 0, 8);
-	atomic_inc(&mr->users);
+	atomic_inc(&mr->key.users);
 	KUNIT_EXPECT_EQ(test, 0, invalidate(p, 0, 4, IB_WR_SEND_WITH_INV,
 					    mr->ib.rkey));
 	pair_settle(p);
 	EXPECT_NO_WC(test, &p->side[0].scq);
 	EXPECT_NO_WC(test, &s->rcq);
-	atomic_dec(&mr->users);
+	atomic_dec(&mr->key.users);
 	pair_timeout(p, 0);
 	pair_settle(p);
 	EXPECT_WC(test, &p->side[0].scq, 4, IB_WC_SUCCESS);
@@ -1491,7 +1491,7 @@ static int readers;
 
 static void count_readers(struct pair *p, struct arx_qp *qp)
 {
-	readers += atomic_read(&being_read->users);
+	readers += atomic_read(&being_read->key.users);
 }
 
 /*
@@ -1507,11 +1507,11 @@ static void local__read_holds_region(struct kunit *test)
 	being_read = fast_mr(test, p, 1);
 	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, being_read), 0);
 	EXPECT_WC(test, &p->side[1].scq, 1, IB_WC_SUCCESS);
-	being_read->access |= IB_ACCESS_REMOTE_READ;
+	being_read->key.access |= IB_ACCESS_REMOTE_READ;
 	run = pair_run(p, 1, ARX_OP_READ, ARX_FIRST | ARX_LAST, PSN,
 		       NULL, 0);
-	run.h.rkey = being_read->key;
-	run.h.va = being_read->iova;
+	run.h.rkey = being_read->key.value;
+	run.h.va = being_read->key.iova;
 	run.h.dma_len = 8;
 	readers = 0;
 	p->on_send = count_readers;
@@ -1521,8 +1521,72 @@ static void local__read_holds_region(struct kunit *test)
 	if (w)
 		KUNIT_EXPECT_FALSE(test, w->run.payload_stable);
 	KUNIT_EXPECT_EQ(test, readers, 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&being_read->users), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&being_read->key.users), 0);
 	arx_dereg_mr(&being_read->ib, NULL);
+}
+
+/* A request whose payload is in memory of @mr. */
+static int send_from(struct pair *p, int side, u64 id, enum ib_wr_opcode op,
+		     struct arx_mr *mr, u32 key)
+{
+	const struct ib_send_wr *bad;
+	struct ib_sge sge = {
+		.addr = mr->key.iova,
+		.length = 8,
+		.lkey = mr->key.value,
+	};
+	struct ib_send_wr wr = {
+		.wr_id = id,
+		.opcode = op,
+		.send_flags = IB_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.ex.invalidate_rkey = key,
+	};
+
+	return arx_post_send(&p->side[side].qp->ib, &wr, &bad);
+}
+
+/* A request of this machine holds the memory while it makes packets of it. */
+static void local__send_holds_region(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	being_read = fast_mr(test, p, 0);
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 0, 1, being_read), 0);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	readers = 0;
+	p->on_send = count_readers;
+	KUNIT_EXPECT_EQ(test, 0, send_from(p, 0, 2, IB_WR_SEND, being_read, 0));
+	p->on_send = NULL;
+	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	KUNIT_EXPECT_EQ(test, readers, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&being_read->key.users), 0);
+	arx_dereg_mr(&being_read->ib, NULL);
+}
+
+/*
+ * A message that asks the peer to invalidate the memory that it came from: the
+ * payload is placed by then and holds nothing.
+ */
+static void local__invalidates_its_source(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	struct arx_mr *mr;
+
+	pair_connect(test, p, IB_QPT_RC);
+	mr = fast_mr(test, p, 0);
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 0, 1, mr), 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	pair_recv(p, 1, 10, 64, 8);
+	KUNIT_EXPECT_EQ(test, 0, send_from(p, 0, 2, IB_WR_SEND_WITH_INV, mr,
+					   mr->key.value));
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	EXPECT_WC(test, &p->side[1].rcq, 10, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, mr->key.state, ARX_KEY_FREE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&mr->key.users), 0);
+	arx_dereg_mr(&mr->ib, NULL);
 }
 
 static void local__reg_refused(struct kunit *test)
@@ -2177,9 +2241,9 @@ static void completer__read_lkey(struct kunit *test)
 
 	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 8);
 	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
-	mr->key ^= 0x100;
+	mr->key.value ^= 0x100;
 	answer(p, ARX_OP_READ_RESPONSE, ARX_ACK_UNLIMITED, PSN, 8);
-	mr->key ^= 0x100;
+	mr->key.value ^= 0x100;
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_LOC_PROT_ERR);
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_ERR);
 }
@@ -2586,15 +2650,15 @@ FAULT(rkey, run->h.rkey ^= 1)
 FAULT(before, run->h.va--)
 FAULT(beyond, run->h.va += BUF - 7)
 FAULT(wraps, run->h.va = -8ULL)
-FAULT(pd, p->side[1].mr.ib.pd = NULL)
-FAULT(mr_access, p->side[1].mr.access = IB_ACCESS_LOCAL_WRITE)
+FAULT(pd, p->side[1].mr.key.pd = NULL)
+FAULT(mr_access, p->side[1].mr.key.access = IB_ACCESS_LOCAL_WRITE)
 FAULT(qp_access, p->side[1].qp->attr.qp_access_flags = 0)
-FAULT(freed, p->side[1].mr.state = ARX_MR_FREE)
+FAULT(freed, p->side[1].mr.key.state = ARX_KEY_FREE)
 FAULT(unaligned, run->h.va += 4)
 FAULT(dma_short, run->h.dma_len = 4)
 FAULT(dma_long, run->h.dma_len = 100)
 FAULT(dma_2g, run->h.dma_len = 0x80000001)
-FAULT(write_2g, ({ p->side[1].mr.length = 1ULL << 40;
+FAULT(write_2g, ({ p->side[1].mr.key.length = 1ULL << 40;
 		   run->h.dma_len = 0x80000001; }))
 FAULT(half, run->len--)
 FAULT(lkey, ({ struct arx_recv_wqe *wqe =
@@ -3105,7 +3169,7 @@ static void rdatomic__read_of_a_lost_region(struct kunit *test)
 
 	p->blocked = true;
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
-	s->mr.state = ARX_MR_FREE;
+	s->mr.key.state = ARX_KEY_FREE;
 	p->blocked = false;
 	arx_qp_schedule(s->qp);
 	pair_settle(p);
@@ -3127,7 +3191,7 @@ static void rdatomic__replay_of_a_lost_region(struct kunit *test)
 	p->blocked = true;
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
 	atomic_request(p, ARX_OP_FETCH_ADD, PSN + 2, 0, 1);
-	s->mr.state = ARX_MR_FREE;
+	s->mr.key.state = ARX_KEY_FREE;
 	p->blocked = false;
 	arx_qp_schedule(s->qp);
 	pair_settle(p);
@@ -3419,15 +3483,15 @@ static void own_##name(struct pair *p, struct ib_sge *sge)		\
 
 OWN_FAULT(key, sge[0].lkey ^= 0x100)
 OWN_FAULT(second, sge[1].lkey ^= 0x100)
-OWN_FAULT(beyond, ({ sge[1].lkey = p->side[0].mr.key;
+OWN_FAULT(beyond, ({ sge[1].lkey = p->side[0].mr.key.value;
 		     sge[1].addr = IOVA + BUF - 7; }))
-OWN_FAULT(before, ({ sge[0].lkey = p->side[0].mr.key;
+OWN_FAULT(before, ({ sge[0].lkey = p->side[0].mr.key.value;
 		     sge[0].addr = IOVA - 1; }))
-OWN_FAULT(pd, ({ p->side[0].mr.ib.pd = NULL;
-		 sge[1].lkey = p->side[0].mr.key;
+OWN_FAULT(pd, ({ p->side[0].mr.key.pd = NULL;
+		 sge[1].lkey = p->side[0].mr.key.value;
 		 sge[1].addr = IOVA; }))
-OWN_FAULT(state, ({ p->side[0].mr.state = ARX_MR_FREE;
-		    sge[1].lkey = p->side[0].mr.key;
+OWN_FAULT(state, ({ p->side[0].mr.key.state = ARX_KEY_FREE;
+		    sge[1].lkey = p->side[0].mr.key.value;
 		    sge[1].addr = IOVA; }))
 
 static const struct own_fault own_faults[] = {
@@ -3463,7 +3527,7 @@ static void own_post(struct kunit *test, const struct own_fault *f,
 	bool atomic = op == IB_WR_ATOMIC_FETCH_AND_ADD;
 	struct pair *p = test->priv;
 	const struct ib_send_wr *bad;
-	u32 rkey = p->side[1].mr.key ^ (peer == PEER_RKEY ? 0x100 : 0);
+	u32 rkey = p->side[1].mr.key.value ^ (peer == PEER_RKEY ? 0x100 : 0);
 	struct ib_sge sge[2] = {
 		{ .addr = (uintptr_t)p->side[0].buf,
 		  .length = atomic || peer == PEER_READY ? 4 : 200000,
@@ -3504,8 +3568,8 @@ static void own_case(struct kunit *test, enum ib_wr_opcode op,
 	}
 	p->dev.port_active = !wire;
 	p->sent = 0;
-	p->side[0].mr.ib.pd = &p->pd.ib;
-	p->side[0].mr.state = ARX_MR_VALID;
+	p->side[0].mr.key.pd = &p->pd.ib;
+	p->side[0].mr.key.state = ARX_KEY_VALID;
 	if (peer != PEER_NOT_READY)
 		pair_recv(p, 1, 1, 0, peer == PEER_SHORT ? 4 : BUF);
 	if (peer == PEER_ERR) {
@@ -3552,8 +3616,8 @@ static void loopback__own_fault_later(struct kunit *test)
 	struct side *s = &p->side[0];
 	const struct ib_send_wr *bad;
 	struct ib_sge sge[2] = {
-		{ .addr = IOVA, .length = 200000, .lkey = s->mr.key },
-		{ .addr = IOVA, .length = 100000, .lkey = s->mr.key },
+		{ .addr = IOVA, .length = 200000, .lkey = s->mr.key.value },
+		{ .addr = IOVA, .length = 100000, .lkey = s->mr.key.value },
 	};
 	struct ib_rdma_wr wr = {
 		.wr = {
@@ -3561,7 +3625,7 @@ static void loopback__own_fault_later(struct kunit *test)
 			.sg_list = sge, .num_sge = 2,
 		},
 		.remote_addr = IOVA,
-		.rkey = p->side[1].mr.key,
+		.rkey = p->side[1].mr.key.value,
 	};
 
 	by_wire(test);
@@ -3569,13 +3633,13 @@ static void loopback__own_fault_later(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, arx_post_send(&s->qp->ib, &wr.wr, &bad));
 	pair_settle(p);
 	KUNIT_EXPECT_EQ(test, p->sent, 1);
-	s->mr.state = ARX_MR_FREE;
+	s->mr.key.state = ARX_KEY_FREE;
 	p->on_send = NULL;
 	p->blocked = false;
 	pair_requester(p, 0);
 	KUNIT_EXPECT_EQ(test, p->sent, 1);
 	EXPECT_WC(test, &s->scq, 5, IB_WC_LOC_PROT_ERR);
-	s->mr.state = ARX_MR_VALID;
+	s->mr.key.state = ARX_KEY_VALID;
 }
 
 /*
@@ -3603,7 +3667,7 @@ static void loopback__read_no_memory(struct kunit *test)
 				.sg_list = &sge, .num_sge = 1,
 			},
 			.remote_addr = -2 * PAGE_SIZE,
-			.rkey = all->key,
+			.rkey = all->key.value,
 		};
 		const struct ib_send_wr *bad;
 		int i;
@@ -3901,6 +3965,8 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(local__invalidate_in_use),
 	KUNIT_CASE(local__peer_invalidates_in_use),
 	KUNIT_CASE(local__read_holds_region),
+	KUNIT_CASE(local__send_holds_region),
+	KUNIT_CASE(local__invalidates_its_source),
 	KUNIT_CASE(local__reg_refused),
 	KUNIT_CASE(local__once),
 	KUNIT_CASE(local__overtaken),

@@ -41,7 +41,7 @@ static void post_from(struct kunit *test, int from, u32 n, int flags,
 		wqe->opcode = IB_WR_RDMA_WRITE;
 		wqe->flags = flags;
 		wqe->rdma.remote_addr = IOVA;
-		wqe->rdma.rkey = p->side[!from].mr.key;
+		wqe->rdma.rkey = p->side[!from].mr.key.value;
 		sge->addr = (uintptr_t)p->side[from].buf;
 		sge->length = len;
 		sge->lkey = p->dma->lkey;

@@ -57,7 +57,7 @@ enum arx_kind {
  * @netdev_tracker: of that reference
  * @l3: sockets of @netdev's network namespace (net.c owns it)
  * @link: in the list of all devices (net.c, under its mutex, read under RCU)
- * @mrs: memory regions and windows by rkey >> 8
+ * @keys: lkeys and rkeys by their upper 24 bits
  * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
  * @srqs: shared receive queues by number. There are no look-ups, so removal
  *	does not wait for readers
@@ -83,7 +83,7 @@ struct arx_dev {
 	netdevice_tracker netdev_tracker;
 	struct arx_l3 *l3;
 	struct list_head link;
-	struct arx_ids mrs;
+	struct arx_ids keys;
 	struct arx_ids ahs;
 	struct arx_ids srqs;
 	atomic_t objects[ARX_NUM_KINDS];

@@ -399,6 +399,7 @@ static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 		     swqe->wqe.num_sge, IB_ACCESS_LOCAL_WRITE);
 	ok = !arx_iter_skip(&to, off) &&
 	     arx_iter_copy(&to, from, len) == ARX_COPY_OK;
+	arx_iter_end(&to);
 	if (!ok) {
 		arx_completer_fail(qp, IB_WC_LOC_PROT_ERR, 0);
 		return;

@@ -292,7 +292,7 @@ static void arx_dealloc_driver(struct ib_device *ib)
 	arx_worker_settle();
 	arx_gids_exit_dev(dev);
 	arx_net_detach(dev);
-	arx_ids_destroy(&dev->mrs);
+	arx_ids_destroy(&dev->keys);
 	arx_ids_destroy(&dev->ahs);
 	arx_ids_destroy(&dev->srqs);
 	free_percpu(dev->stats);
@@ -451,7 +451,7 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 	arx_dev_guid(dev);
 
 	INIT_LIST_HEAD(&dev->link);
-	arx_ids_init(&dev->mrs, ARX_ID_BITS);
+	arx_ids_init(&dev->keys, ARX_ID_BITS);
 	arx_ids_init(&dev->ahs, ARX_ID_BITS);
 	arx_ids_init(&dev->srqs, ARX_ID_BITS);
 	arx_mcast_init(dev);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory regions: registration, invalidation, atomics. mr.h has the look-up of
- * a region by its key. This file knows no QPs.
+ * Memory regions: registration, the memory behind a key, atomics. This file
+ * knows no QPs.
  *
  * The device has no DMA: a "DMA address" of the core is a kernel address, and
  * every page is in the direct map. A region is an array of blocks of one size,
@@ -9,14 +9,13 @@
  */
 
 #include <linux/overflow.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/iter.h>
 
 #include "compat.h"
 #include "mr.h"
 
-/* Access that a user may request. Hints are accepted and ignored. */
+/* Access that a consumer may request. Hints are accepted and ignored. */
 #define ARX_MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 			 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB |	   \
@@ -30,11 +29,6 @@
 #define ARX_MR_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
 			 IB_ACCESS_REMOTE_ATOMIC)
 
-static bool arx_mr_is_dma(const struct arx_mr *mr)
-{
-	return mr->ib.type == IB_MR_TYPE_DMA;
-}
-
 /*
  * The address of a DMA MR is a kernel address. A peer may send any address to a
  * region with remote access, so it must be checked to be memory.
@@ -43,7 +37,7 @@ static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
 {
 	void *at = ib_virt_dma_to_ptr(addr);
 
-	if (!(mr->access & ARX_MR_REMOTE))
+	if (!(mr->key.access & ARX_MR_REMOTE))
 		return at;
 	*len = min_t(u32, *len, PAGE_SIZE - offset_in_page(at));
 	return virt_addr_valid(at) ? at : NULL;
@@ -51,7 +45,7 @@ static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
 
 /**
  * arx_mr_at_blocks - arx_mr_at() of bytes that are not in one block
- * @mr: as for arx_mr_at()
+ * @mr: what the key names
  * @iova: as for arx_mr_at()
  * @len: as for arx_mr_at()
  *
@@ -60,11 +54,11 @@ static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
  */
 void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
 {
-	u64 offset = iova - mr->iova + mr->offset;
+	u64 offset = iova - mr->key.iova + mr->offset;
 	size_t block_size = BIT(mr->block_shift);
 	size_t n, have;
 
-	if (arx_mr_is_dma(mr))
+	if (mr->key.kind == ARX_KEY_DMA)
 		return arx_mr_at_dma(mr, iova, len);
 
 	n = offset >> mr->block_shift;
@@ -85,33 +79,6 @@ void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
 }
 
 /**
- * arx_mr_invalidate - invalidate a region's key
- * @dev: device of the key
- * @pd: protection domain of the QP
- * @key: of a fast registration region; no other can be invalidated
- *
- * A key that is invalid already is no error. When the function returns 0, no
- * peer's request reads or writes the region any more. It does not wait for a
- * request that does so now on another CPU, because bottom halves are off. The
- * caller tries again later; the region gets no new users until then.
- *
- * Context: in a section.
- * Return: 0, -EBUSY if a request uses the region, or -EINVAL if there is no
- * such region.
- */
-int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
-{
-	struct arx_mr *mr = arx_mr_of(dev, key);
-
-	if (!mr || !arx_mr_is_fast(mr) || READ_ONCE(mr->key) != key ||
-	    READ_ONCE(mr->ib.pd) != pd)
-		return -EINVAL;
-	WRITE_ONCE(mr->state, ARX_MR_FREE);
-	smp_mb();	/* pairs with arx_mr_get() */
-	return atomic_read_acquire(&mr->users) ? -EBUSY : 0;
-}
-
-/**
  * arx_mr_fast_reg - register the memory that was mapped to a region
  * @mr: from arx_alloc_mr(), after arx_map_mr_sg()
  * @pd: protection domain of the QP
@@ -124,20 +91,19 @@ int arx_mr_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
  */
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access)
 {
-	if (!arx_mr_is_fast(mr) || mr->ib.pd != pd || key >> 8 != mr->id.nr ||
-	    READ_ONCE(mr->state) != ARX_MR_FREE || access & ~ARX_MR_ACCESS)
+	if (mr->key.kind != ARX_KEY_FAST || mr->key.pd != pd ||
+	    key >> 8 != mr->key.id.nr ||
+	    READ_ONCE(mr->key.state) != ARX_KEY_FREE || access & ~ARX_MR_ACCESS)
 		return -EINVAL;
 
 	/*
 	 * The consumer may have changed the address of the first byte after
 	 * mapping.
 	 */
-	mr->iova = mr->ib.iova;
-	mr->length = mr->ib.length;
-	mr->access = access;
-	mr->key = key;
-	/* Pairs with arx_mr_find(): a valid region is complete. */
-	smp_store_release(&mr->state, ARX_MR_VALID);
+	mr->key.iova = mr->ib.iova;
+	mr->key.length = mr->ib.length;
+	mr->key.access = access;
+	arx_key_grant(&mr->key, key);
 	return 0;
 }
 
@@ -166,7 +132,7 @@ int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig)
 	return 0;
 }
 
-static struct arx_mr *arx_mr_alloc(struct ib_pd *pd, enum ib_mr_type type,
+static struct arx_mr *arx_mr_alloc(struct ib_pd *pd, enum arx_key_kind kind,
 				   u32 max_blocks)
 {
 	struct arx_mr *mr;
@@ -183,9 +149,9 @@ static struct arx_mr *arx_mr_alloc(struct ib_pd *pd, enum ib_mr_type type,
 			goto free;
 	}
 	mr->max_blocks = max_blocks;
+	mr->key.kind = kind;
+	mr->key.pd = pd;
 	mr->ib.device = pd->device;
-	mr->ib.pd = pd;
-	mr->ib.type = type;
 	return mr;
 
 free:
@@ -203,27 +169,19 @@ static void arx_mr_free(struct arx_mr *mr)
 	kfree(mr);
 }
 
-/*
- * The region can be found from here on. Only the upper part of a key is random.
- */
+/* The region can be found from here on. */
 static struct ib_mr *arx_mr_publish(struct arx_mr *mr)
 {
-	struct arx_dev *dev = to_arx_dev(mr->ib.device);
-	int err;
+	int err = arx_key_add(to_arx_dev(mr->ib.device), &mr->key);
 
-	/* No key is valid before it is complete. */
-	err = arx_ids_add(&dev->mrs, &mr->id);
 	if (err) {
 		arx_mr_free(mr);
 		return ERR_PTR(err);
 	}
-	mr->key = mr->id.nr << 8 | get_random_u8();
-	mr->ib.lkey = mr->key;
-	mr->ib.rkey = mr->key;
-	if (arx_mr_is_fast(mr))
-		return &mr->ib;
-	/* Pairs with arx_mr_find(): a valid region is complete. */
-	smp_store_release(&mr->state, ARX_MR_VALID);
+	mr->ib.lkey = mr->key.value;
+	mr->ib.rkey = mr->key.value;
+	if (mr->key.kind != ARX_KEY_FAST)
+		arx_key_grant(&mr->key, mr->key.value);
 	return &mr->ib;
 }
 
@@ -241,11 +199,11 @@ struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access)
 	if (pd->uobject)
 		return ERR_PTR(-EPERM);
 
-	mr = arx_mr_alloc(pd, IB_MR_TYPE_DMA, 0);
+	mr = arx_mr_alloc(pd, ARX_KEY_DMA, 0);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->access = access;
-	mr->length = U64_MAX;
+	mr->key.access = access;
+	mr->key.length = U64_MAX;
 	return arx_mr_publish(mr);
 }
 
@@ -267,7 +225,7 @@ static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
 	if (n > U32_MAX)
 		return ERR_PTR(-ENOMEM);
 
-	mr = arx_mr_alloc(pd, IB_MR_TYPE_USER, n);
+	mr = arx_mr_alloc(pd, ARX_KEY_USER, n);
 	if (IS_ERR(mr))
 		return mr;
 
@@ -290,7 +248,7 @@ static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
 	struct arx_mr *mr;
 
 	if (!length)
-		return arx_mr_alloc(pd, IB_MR_TYPE_USER, 0);
+		return arx_mr_alloc(pd, ARX_KEY_USER, 0);
 
 	umem = ib_umem_get_va(pd->device, start, length, access);
 	if (IS_ERR(umem))
@@ -334,9 +292,9 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	mr = arx_mr_of_user(pd, start, length, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->access = access;
-	mr->iova = iova;
-	mr->length = length;
+	mr->key.access = access;
+	mr->key.iova = iova;
+	mr->key.length = length;
 	mr->ib.iova = iova;
 	mr->ib.length = length;
 	return arx_mr_publish(mr);
@@ -369,20 +327,17 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	struct arx_mr *mr = to_arx_mr(ib);
 
 	if (!(flags & IB_MR_REREG_ACCESS))
-		access = mr->access;
+		access = mr->key.access;
 	if (access & ~ARX_MR_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
 
 	if (flags & IB_MR_REREG_TRANS)
 		return arx_reg_user_mr(pd, start, length, iova, access, udata);
 	if (!arx_mr_pinned_for(mr, access))
-		return arx_reg_user_mr(pd, mr->umem->address, mr->length,
-				       mr->iova, access, udata);
+		return arx_reg_user_mr(pd, mr->umem->address, mr->key.length,
+				       mr->key.iova, access, udata);
 
-	WRITE_ONCE(mr->access, access);
-	WRITE_ONCE(ib->pd, pd);	/* the core does so later, too */
-	/* No section uses the former rights after this. */
-	arx_section_wait();
+	arx_key_change(&mr->key, pd, access);
 	return NULL;
 }
 
@@ -398,8 +353,7 @@ int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct arx_mr *mr = to_arx_mr(ib);
 
-	arx_ids_remove(&to_arx_dev(ib->device)->mrs, &mr->id);
-	arx_section_wait();
+	arx_key_remove(to_arx_dev(ib->device), &mr->key);
 	arx_mr_free(mr);
 	return 0;
 }
@@ -420,7 +374,7 @@ struct ib_mr *arx_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 	    max_sg > ARX_MAX_FAST_REG_PAGES)
 		return ERR_PTR(-EINVAL);
 
-	mr = arx_mr_alloc(pd, type, max_sg);
+	mr = arx_mr_alloc(pd, ARX_KEY_FAST, max_sg);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	return arx_mr_publish(mr);

@@ -128,13 +128,20 @@ static u32 arx_rdatomic_due(struct arx_resp *resp)
 static enum arx_verdict arx_rdatomic_check_read(struct arx_qp *qp,
 						const struct arx_headers *h)
 {
+	struct arx_key_use use = {
+		.dev = arx_qp_dev(qp),
+		.pd = qp->ib.pd,
+		.value = h->rkey,
+		.access = IB_ACCESS_REMOTE_READ,
+		.iova = h->va,
+		.length = h->dma_len,
+	};
+
 	if (h->dma_len > ARX_MAX_MSG)
 		return ARX_INVALID;
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_READ))
 		return ARX_INVALID;
-	if (h->dma_len &&
-	    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, h->rkey,
-			 IB_ACCESS_REMOTE_READ, h->va, h->dma_len))
+	if (h->dma_len && arx_key_check(&use) != ARX_KEY_GRANTED)
 		return ARX_NO_ACCESS;
 	return ARX_GRANTED;
 }
@@ -144,8 +151,16 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 					       u64 *orig)
 {
 	bool swap = h->op == ARX_OP_COMPARE_SWAP;
+	struct arx_key_use use = {
+		.dev = arx_qp_dev(qp),
+		.pd = qp->ib.pd,
+		.value = h->rkey,
+		.access = IB_ACCESS_REMOTE_ATOMIC,
+		.iova = h->va,
+		.length = sizeof(u64),
+	};
 	u32 len = sizeof(u64);
-	struct arx_mr *mr;
+	struct arx_key *key;
 	int err = -EINVAL;
 	void *at;
 
@@ -153,16 +168,14 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 		return ARX_INVALID;
 	if (!(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_ATOMIC))
 		return ARX_INVALID;
-	mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, h->rkey,
-			IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
-	if (!mr)
+	if (arx_key_get(&use, &key) != ARX_KEY_GRANTED)
 		return ARX_NO_ACCESS;
-	at = arx_mr_at(mr, h->va, &len);
+	at = arx_mr_at(key, h->va, &len);
 	/* An MR's iova and its memory may differ in their low bits. */
 	if (at && len == sizeof(u64))
 		err = arx_mr_atomic(at, swap, swap ? h->compare : h->swap_add,
 				    h->swap_add, orig);
-	arx_mr_put(mr);
+	arx_key_put(key);
 	return err ? ARX_INVALID : ARX_GRANTED;
 }
 
@@ -331,8 +344,14 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 {
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
+	struct arx_key_use use = {
+		.dev = arx_qp_dev(qp),
+		.pd = qp->ib.pd,
+		.value = rd->rkey,
+		.access = IB_ACCESS_REMOTE_READ,
+		.iova = rd->va + off,
+	};
 	u32 left = rd->length - off;
-	struct arx_mr *mr = NULL;
 	struct arx_run run;
 	u32 len;
 	int err;
@@ -350,17 +369,14 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	if (run.len != left)
 		run.h.flags &= ~ARX_LAST;
 	if (run.len) {
-		mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, rd->rkey,
-				IB_ACCESS_REMOTE_READ, rd->va + off, run.len);
-		if (!mr)
+		use.length = run.len;
+		if (arx_iter_key(&run.payload, &use) != ARX_KEY_GRANTED)
 			return -EFAULT;
-		arx_iter_mr(&run.payload, mr, rd->va + off, run.len);
-		/* A request can invalidate such a region at any time. */
-		run.payload_stable = !arx_mr_is_fast(mr);
+		/* Packets may leave after the key has been taken back. */
+		run.payload_stable = !arx_key_is_revocable(run.payload.key);
 	}
 	err = arx_rdatomic_send_run(qp, av, &run);
-	if (mr)
-		arx_mr_put(mr);	/* the packets hold its pages */
+	arx_iter_end(&run.payload);	/* the packets hold the pages */
 	if (err == -EAGAIN || err == -EFAULT)
 		return err;
 	reply->sent += run.npkts;

@@ -276,6 +276,7 @@ arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 
 	arx_requester_cover(req, psns);
 	err = arx_requester_send_run(qp, av, run);
+	arx_iter_end(&run->payload);
 	if (err == -EAGAIN) {
 		arx_requester_uncover(qp, nxt);
 		return ARX_TURN_BLOCKED;
@@ -432,6 +433,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	arx_requester_payload(qp, req->sent, swqe, &run.payload);
 	if (arx_iter_skip(&run.payload, req->offset) ||
 	    !arx_iter_check(&run.payload, req->offset ? run.len : left)) {
+		arx_iter_end(&run.payload);
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
@@ -447,11 +449,14 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe)
 {
 	u32 offset = qp->req.offset;
 	struct arx_iter to __uninitialized;
+	bool may;
 
 	arx_iter_sge(&to, arx_qp_dev(qp), qp->ib.pd, swqe->sge,
 		     swqe->wqe.num_sge, IB_ACCESS_LOCAL_WRITE);
-	return !arx_iter_skip(&to, offset) &&
-	       arx_iter_check(&to, swqe->length - offset);
+	may = !arx_iter_skip(&to, offset) &&
+	      arx_iter_check(&to, swqe->length - offset);
+	arx_iter_end(&to);
+	return may;
 }
 
 /* READ and atomics: one request packet, one or many response packets. */
@@ -523,6 +528,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	arx_run_size(&run, swqe->length);
 	arx_requester_payload(qp, qp->req.sent, swqe, &run.payload);
 	if (!arx_iter_check(&run.payload, run.len)) {
+		arx_iter_end(&run.payload);
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
@@ -548,8 +554,8 @@ static enum arx_turn arx_requester_packets(struct arx_qp *qp,
 }
 
 /*
- * Work without packets. A region that a peer's request uses at this time cannot
- * be invalidated yet: the turn ends, and the next one tries again.
+ * Work without packets. A region that a request uses at this time cannot be
+ * invalidated yet: the turn ends, and the next one tries again.
  */
 static enum arx_turn arx_requester_local(struct arx_qp *qp,
 					 struct arx_swqe *swqe)

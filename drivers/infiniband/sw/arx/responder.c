@@ -154,6 +154,7 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 {
 	struct arx_resp *resp = &qp->resp;
 	struct arx_iter to __uninitialized;
+	enum arx_copy_error err;
 
 	if (run->len > resp->rwqe.length - resp->received)
 		return ARX_PLACED_TOO_LONG;
@@ -163,7 +164,9 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 	arx_responder_iter(qp, &to);
 	if (arx_iter_skip(&to, resp->received))
 		return ARX_PLACED_BAD_DEST;
-	switch (arx_iter_copy(&to, &run->payload, run->len)) {
+	err = arx_iter_copy(&to, &run->payload, run->len);
+	arx_iter_end(&to);
+	switch (err) {
 	case ARX_COPY_BAD_SOURCE:
 		return ARX_PLACED_BAD_SOURCE;
 	case ARX_COPY_BAD_DEST:
@@ -179,9 +182,16 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 						 struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
+	struct arx_key_use use = {
+		.dev = arx_qp_dev(qp),
+		.pd = qp->ib.pd,
+		.value = resp->rkey,
+		.access = IB_ACCESS_REMOTE_WRITE,
+		.iova = resp->va,
+		.length = run->len,
+	};
 	struct arx_iter to __uninitialized;
 	enum arx_copy_error err;
-	struct arx_mr *mr;
 
 	if (run->len > resp->left)
 		return ARX_PLACED_TOO_LONG;
@@ -189,16 +199,13 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 		return ARX_PLACED;
 
 	/* Looked up for each run, because the key may have been invalidated. */
-	mr = arx_mr_get(arx_qp_dev(qp), qp->ib.pd, resp->rkey,
-			IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
-	if (!mr)
+	if (arx_iter_key(&to, &use) != ARX_KEY_GRANTED)
 		return ARX_PLACED_BAD_DEST;
-	arx_iter_mr(&to, mr, resp->va, run->len);
 	if (run->h.flags & ARX_LAST)
 		err = arx_iter_copy_to_end(&to, &run->payload, run->len);
 	else
 		err = arx_iter_copy(&to, &run->payload, run->len);
-	arx_mr_put(mr);
+	arx_iter_end(&to);
 	switch (err) {
 	case ARX_COPY_BAD_SOURCE:
 		return ARX_PLACED_BAD_SOURCE;
@@ -221,16 +228,22 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 					    const struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
+	struct arx_key_use use = {
+		.dev = arx_qp_dev(qp),
+		.pd = qp->ib.pd,
+		.value = run->h.rkey,
+		.access = IB_ACCESS_REMOTE_WRITE,
+		.iova = run->h.va,
+		.length = run->h.dma_len,
+	};
 
 	if (run->h.op == ARX_OP_WRITE) {
 		if (!arx_responder_access(qp, IB_ACCESS_REMOTE_WRITE))
 			return ARX_INVALID;
 		/* If the whole message is there, placing it is the check. */
-		if (run->h.dma_len &&
-		    !(run->h.flags & ARX_LAST && run->h.dma_len == run->len) &&
-		    !arx_mr_find(arx_qp_dev(qp), qp->ib.pd, run->h.rkey,
-				 IB_ACCESS_REMOTE_WRITE, run->h.va,
-				 run->h.dma_len))
+		if (use.length &&
+		    !(run->h.flags & ARX_LAST && use.length == run->len) &&
+		    arx_key_check(&use) != ARX_KEY_GRANTED)
 			return ARX_NO_ACCESS;
 		resp->va = run->h.va;
 		resp->left = run->h.dma_len;
@@ -342,7 +355,9 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	}
 
 	if (run->h.flags & ARX_INV) {
-		err = arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex);
+		/* On one machine, the payload may hold the same key. */
+		arx_iter_end(&run->payload);
+		err = arx_key_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex);
 		if (err == -EBUSY) {
 			/*
 			 * As if the run had been lost: the peer sends it again.
@@ -552,9 +567,10 @@ static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 	arx_iter_buf(&grh, (void *)run->grh);
 	arx_responder_iter(qp, &to);
 	err = arx_iter_copy(&to, &grh, ARX_GRH_LEN);
-	if (err != ARX_COPY_OK)
-		return err;
-	return arx_iter_copy(&to, &run->payload, run->len);
+	if (err == ARX_COPY_OK)
+		err = arx_iter_copy(&to, &run->payload, run->len);
+	arx_iter_end(&to);
+	return err;
 }
 
 /*

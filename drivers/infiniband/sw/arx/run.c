@@ -9,6 +9,17 @@
 
 #include "run.h"
 
+/**
+ * arx_iter_put_key - put the key that an iterator holds
+ * @it: iterator
+ */
+void arx_iter_put_key(struct arx_iter *it)
+{
+	if (it->key)
+		arx_key_put(it->key);
+	it->key = NULL;
+}
+
 /* Skip exhausted and empty entries; false at the end of the list. */
 static bool arx_iter_sge_skip_empty(struct arx_iter *it)
 {
@@ -16,17 +27,32 @@ static bool arx_iter_sge_skip_empty(struct arx_iter *it)
 		it->sge.list++;
 		it->sge.left--;
 		it->sge.off = 0;
-		it->sge.mr = NULL;
+		arx_iter_put_key(it);
 	}
 	return it->sge.left;
 }
 
-/* The region of @sge, if its key allows the access to the whole entry. */
-static __always_inline struct arx_mr *
-arx_iter_sge_mr(const struct arx_iter *it, const struct arx_sge *sge)
+/* Access to all of @sge. */
+static __always_inline struct arx_key_use
+arx_iter_sge_use(const struct arx_iter *it, const struct arx_sge *sge)
 {
-	return arx_mr_find(it->sge.dev, it->sge.pd, sge->lkey, it->sge.access,
-			   sge->addr, sge->length);
+	return (struct arx_key_use) {
+		.dev = it->sge.dev,
+		.pd = it->sge.pd,
+		.value = sge->lkey,
+		.access = it->sge.access,
+		.iova = sge->addr,
+		.length = sge->length,
+	};
+}
+
+/* Hold the key of the current entry. */
+static __always_inline enum arx_key_answer
+arx_iter_sge_hold(struct arx_iter *it)
+{
+	struct arx_key_use use = arx_iter_sge_use(it, it->sge.list);
+
+	return it->key ? ARX_KEY_GRANTED : arx_key_get(&use, &it->key);
 }
 
 /**
@@ -42,22 +68,24 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 	const struct arx_sge *sge;
 	u32 have, left;
 
-	if (!arx_iter_sge_skip_empty(it))
+	/* The bytes at it->at are of the current entry, whose key is held. */
+	if (!it->room && !arx_iter_sge_skip_empty(it))
 		return false;
-	sge = it->sge.list;
-	if (!it->sge.mr)
-		it->sge.mr = arx_iter_sge_mr(it, sge);
-	if (!it->sge.mr)
+	if (arx_iter_sge_hold(it) != ARX_KEY_GRANTED)
 		return false;
 
+	sge = it->sge.list;
 	have = sge->length - it->sge.off;
 	for (left = it->sge.left; have < len; have = sge->length) {
+		struct arx_key_use use;
+
 		len -= have;
 		if (!--left)
 			return false;
 		sge++;
+		use = arx_iter_sge_use(it, sge);
 		/* An empty entry needs no key. */
-		if (sge->length && !arx_iter_sge_mr(it, sge))
+		if (use.length && arx_key_check(&use) != ARX_KEY_GRANTED)
 			return false;
 	}
 	return true;
@@ -68,17 +96,13 @@ static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 	const struct arx_sge *sge;
 	void *at;
 
-	if (!arx_iter_sge_skip_empty(it))
+	if (!arx_iter_sge_skip_empty(it) ||
+	    arx_iter_sge_hold(it) != ARX_KEY_GRANTED)
 		return NULL;
 
 	sge = it->sge.list;
-	if (!it->sge.mr)
-		it->sge.mr = arx_iter_sge_mr(it, sge);
-	if (!it->sge.mr)
-		return NULL;
-
 	*len = min(*len, sge->length - it->sge.off);
-	at = arx_mr_at(it->sge.mr, sge->addr + it->sge.off, len);
+	at = arx_mr_at(it->key, sge->addr + it->sge.off, len);
 	it->sge.off += *len;
 	return at;
 }
@@ -139,9 +163,9 @@ static __always_inline bool arx_iter_find(struct arx_iter *it, u32 want)
 	case ARX_ITER_SGE:
 		it->at = arx_iter_next_sge(it, &it->room);
 		break;
-	case ARX_ITER_MR:
-		it->at = arx_mr_at(it->mr.mr, it->mr.va, &it->room);
-		it->mr.va += it->room;
+	case ARX_ITER_KEY:
+		it->at = arx_mr_at(it->key, it->va, &it->room);
+		it->va += it->room;
 		break;
 	case ARX_ITER_SKB:
 		it->at = arx_iter_next_skb(it, &it->room);
@@ -203,6 +227,27 @@ int arx_iter_skip_bytes(struct arx_iter *it, u32 len)
 		len -= n;
 	}
 	return 0;
+}
+
+/**
+ * arx_iter_rewind - go back to a position
+ * @it: iterator that has advanced
+ * @to: copy of @it at that position
+ *
+ * A list's iterator may have put the key that it held then. That key may have
+ * been invalidated since, so it is looked up again.
+ */
+void arx_iter_rewind(struct arx_iter *it, const struct arx_iter *to)
+{
+	if (it->kind != ARX_ITER_SGE) {
+		*it = *to;
+		return;
+	}
+	arx_iter_end(it);
+	*it = *to;
+	it->sge.off -= it->room;
+	it->room = 0;
+	it->key = NULL;
 }
 
 static enum arx_copy_error arx_iter_copy_pieces(struct arx_iter *to,

@@ -18,7 +18,7 @@ enum arx_iter_kind {
 	ARX_ITER_NONE,		/* no payload */
 	ARX_ITER_BUF,		/* kernel memory */
 	ARX_ITER_SGE,		/* scatter/gather list by lkey */
-	ARX_ITER_MR,		/* one memory region */
+	ARX_ITER_KEY,		/* memory of one key */
 	ARX_ITER_SKB,		/* payloads of received packets */
 };
 
@@ -28,15 +28,19 @@ enum arx_iter_kind {
  * @kind: member of the union
  * @room: bytes at @at that were found and are not used yet
  * @at: the next byte, if @room
- * @sge: ARX_ITER_SGE: list, current entry's region (looked up once), offset in
- *	the current entry, entries left, access needed of each lkey
- * @mr: ARX_ITER_MR: region and address, its bounds already checked
+ * @key: ARX_ITER_SGE: current entry's key, looked up once and held, or NULL;
+ *	ARX_ITER_KEY: the key, whose bounds have been checked, or NULL
+ * @sge: ARX_ITER_SGE: list, offset in the current entry, entries left, access
+ *	needed of each lkey
+ * @va: ARX_ITER_KEY: address
  * @skb: ARX_ITER_SKB: current packet (the next by skb->next), offset in it,
  *	bytes of payload in each packet, the last of which may have fewer
  *
  * The members of the union describe the bytes after @room.
  *
- * Valid within one RCU read section. A copy of the struct is a saved position.
+ * Valid within one RCU read section. The iterator holds @key until
+ * arx_iter_end(). A copy of the struct is a position for arx_iter_rewind(), and
+ * holds nothing.
  *
  * Local iterators and runs on a message's path are __uninitialized: some
  * kernels zero all locals (CONFIG_INIT_STACK_ALL_ZERO), which costs a store for
@@ -46,20 +50,17 @@ struct arx_iter {
 	enum arx_iter_kind kind;
 	u32 room;
 	void *at;
+	struct arx_key *key;
 	union {
 		struct {
 			struct arx_dev *dev;
 			struct ib_pd *pd;
 			const struct arx_sge *list;
-			struct arx_mr *mr;
 			u32 left;
 			u32 off;
 			int access;
 		} sge;
-		struct {
-			struct arx_mr *mr;
-			u64 va;
-		} mr;
+		u64 va;
 		struct {
 			const struct sk_buff *cur;
 			u32 off;
@@ -93,10 +94,10 @@ static inline void arx_iter_sge(struct arx_iter *it, struct arx_dev *dev,
 {
 	it->kind = ARX_ITER_SGE;
 	it->room = 0;
+	it->key = NULL;
 	it->sge.dev = dev;
 	it->sge.pd = pd;
 	it->sge.list = list;
-	it->sge.mr = NULL;
 	it->sge.left = n;
 	it->sge.off = 0;
 	it->sge.access = access;
@@ -115,22 +116,43 @@ static inline void arx_iter_buf(struct arx_iter *it, void *buf)
 }
 
 /**
- * arx_iter_mr - start inside a memory region
- * @it: iterator
- * @mr: from arx_mr_find(), which checked the bounds of all iterated bytes
- * @va: address of the first byte
- * @len: number of iterated bytes; not 0
+ * arx_iter_key - start in the memory of a key
+ * @it: iterator; holds the key if the answer is ARX_KEY_GRANTED
+ * @use: the bytes, at least one
+ *
+ * Context: in a section, bottom halves off until arx_iter_end().
+ * Return: the answer of the look-up.
  */
-static inline void arx_iter_mr(struct arx_iter *it, struct arx_mr *mr, u64 va,
-			       u32 len)
+static inline enum arx_key_answer arx_iter_key(struct arx_iter *it,
+					       const struct arx_key_use *use)
 {
-	it->kind = ARX_ITER_MR;
-	it->room = len;
-	it->at = arx_mr_at(mr, va, &it->room);
+	enum arx_key_answer answer = arx_key_get(use, &it->key);
+
+	if (answer != ARX_KEY_GRANTED)
+		return answer;
+	it->kind = ARX_ITER_KEY;
+	it->room = use->length;
+	it->at = arx_mr_at(it->key, use->iova, &it->room);
 	if (!it->at)
 		it->room = 0;
-	it->mr.mr = mr;
-	it->mr.va = va + it->room;
+	it->va = use->iova + it->room;
+	return answer;
+}
+
+void arx_iter_put_key(struct arx_iter *it);
+
+/**
+ * arx_iter_end - end the use of an iterator's memory
+ * @it: iterator, not used any more but for arx_iter_rewind()
+ *
+ * Context: as it was begun.
+ */
+static inline void arx_iter_end(struct arx_iter *it)
+{
+	if (it->kind != ARX_ITER_SGE && it->kind != ARX_ITER_KEY)
+		return;
+	if (it->key && arx_key_is_revocable(it->key))
+		arx_iter_put_key(it);
 }
 
 /**
@@ -153,10 +175,11 @@ static inline void arx_iter_skb(struct arx_iter *it,
 bool arx_iter_fetch(struct arx_iter *it, u32 want);
 int arx_iter_skip_bytes(struct arx_iter *it, u32 len);
 bool arx_iter_check_sge(struct arx_iter *it, u32 len);
+void arx_iter_rewind(struct arx_iter *it, const struct arx_iter *to);
 
 /**
  * arx_iter_check - true if every key of the next bytes allows the access
- * @it: iterator; does not move, keeps the first region that was looked up
+ * @it: iterator; does not move, holds the first key that was looked up
  * @len: bytes
  *
  * Only the keys of scatter/gather lists remain to be checked.

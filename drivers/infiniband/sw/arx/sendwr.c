@@ -290,7 +290,7 @@ int arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe)
 	int err;
 
 	if (wqe->opcode == IB_WR_LOCAL_INV) {
-		err = arx_mr_invalidate(arx_qp_dev(qp), qp->ib.pd, wqe->ex);
+		err = arx_key_invalidate(arx_qp_dev(qp), qp->ib.pd, wqe->ex);
 	} else {
 		mr = (struct arx_mr *)(uintptr_t)wqe->reg.mr;
 		err = arx_mr_fast_reg(mr, qp->ib.pd, wqe->reg.key,

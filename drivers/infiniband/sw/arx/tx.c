@@ -390,7 +390,7 @@ static int arx_tx_add_payload(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 
 	if (err != -E2BIG || (tx->hold && len > tx->run->mtu))
 		return err;
-	tx->run->payload = start;
+	arx_iter_rewind(&tx->run->payload, &start);
 	return arx_tx_add_copy(tx, skb, len);
 }
 
@@ -481,7 +481,7 @@ static int arx_tx_add_super(struct arx_tx *tx, struct arx_tx_batch *batch)
 	int err = arx_tx_add(tx, batch, &run->h, run->len, run->npkts);
 
 	if (err == -E2BIG)
-		run->payload = start;
+		arx_iter_rewind(&run->payload, &start);
 	return err;
 }
 

@@ -369,6 +369,26 @@ static void mr__next_key(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
+/*
+ * A region that is to begin at 0 does so whatever address the application
+ * names. A region for fast registration has the address that it was given.
+ */
+static void mr__zero_based(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct arx_mr *fast = fast_mr(test, 1);
+	struct ib_mr *ib;
+
+	ib = arx_reg_user_mr(&t->pd, 4096, 0, IOVA, IB_ZERO_BASED, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(ib));
+	KUNIT_EXPECT_EQ(test, to_arx_mr(ib)->key.iova, 0);
+	KUNIT_EXPECT_EQ(test, ib->iova, 0);
+	arx_dereg_mr(ib, NULL);
+	KUNIT_EXPECT_EQ(test, arx_mr_fast_reg(fast, &t->pd, fast->ib.rkey,
+					      IB_ZERO_BASED), -EINVAL);
+	arx_dereg_mr(&fast->ib, NULL);
+}
+
 static void mr__map_too_much(struct kunit *test)
 {
 	struct arx_mr *mr = fast_mr(test, 2);
@@ -442,6 +462,7 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(mr__fast_reg_refused),
 	KUNIT_CASE(mr__large_blocks),
 	KUNIT_CASE(mr__next_key),
+	KUNIT_CASE(mr__zero_based),
 	KUNIT_CASE(mr__map_too_much),
 	KUNIT_CASE(mr__alloc_out_of_range),
 	KUNIT_CASE(mr__atomic),

@@ -528,7 +528,8 @@ static void on_mr(void)
 	if (!rude && pthread_rwlock_trywrlock(&slot->lock))
 		return;
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-		access = IBV_ACCESS_LOCAL_WRITE | (below(8) ? ACCESS_REMOTE : 0);
+		access = IBV_ACCESS_LOCAL_WRITE | (below(8) ? ACCESS_REMOTE : 0) |
+			 (below(8) ? 0 : IBV_ACCESS_ZERO_BASED);
 	pd = use_slot(pd_slot);
 	enter("ibv_rereg_mr");
 	if (slot->object && pd && ibv_rereg_mr(slot->object, flags, pd, buffer, length, access))

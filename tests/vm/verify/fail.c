@@ -2051,6 +2051,92 @@ close:
 	return !has_failed();
 }
 
+/* B's region begins at @addr from now on. */
+static void moved_to(struct end *e, uint64_t addr)
+{
+	if (is(B)) {
+		e->me.rkey[0] = e->mem.mr->rkey;
+		e->me.addr[0] = addr;
+	}
+	ctl_swap(&e->me, &e->peer, sizeof(e->me));
+}
+
+/* A writes, reads and sends to B's region, which may begin at 0. */
+static void use_zero_based(struct end *e, bool zero)
+{
+	struct ibv_sge out = piece(e, 0, 64), in = piece(e, 4096, 32);
+	struct ibv_send_wr read;
+
+	moved_to(e, zero ? 0 : (uintptr_t)e->mem.base);
+	if (is(B))
+		post_recv_sge(e, 101, (struct ibv_sge){ e->me.addr[0] + 8192, 64, e->mem.mr->lkey });
+	ctl_barrier();
+	if (is(A)) {
+		post(e, request(e, 1, IBV_WR_RDMA_WRITE, &out));
+		read = request(e, 2, IBV_WR_RDMA_READ, &in);
+		read.wr.rdma.remote_addr += 48;
+		post(e, read);
+		post_send(e, 3, 0, 64);
+		expect(e, 1, IBV_WC_SUCCESS);
+		expect(e, 2, IBV_WC_SUCCESS);
+		expect(e, 3, IBV_WC_SUCCESS);
+		if (e->mem.base[4096] != SENT || e->mem.base[4096 + 15] != SENT || e->mem.base[4096 + 16] != POISON)
+			failed("the READ got bytes of another place");
+		memset(e->mem.base + 4096, SENT, 32);
+	} else {
+		expect(e, 101, IBV_WC_SUCCESS);
+		if (e->mem.base[0] != SENT || e->mem.base[63] != SENT)
+			failed("the WRITE went to another place");
+		if (e->mem.base[8192] != SENT || e->mem.base[8192 + 63] != SENT)
+			failed("the message went to another place");
+		repoison(e, 0, 64);
+		repoison(e, 8192, 64);
+	}
+	ctl_barrier();
+}
+
+/*
+ * A region that is registered with IBV_ACCESS_ZERO_BASED begins at address 0,
+ * for its lkey and its rkey, and ends as ever. A change of access takes it
+ * there and back.
+ */
+static bool zero_based(const struct config *c)
+{
+	static const int access[] = { ACCESS_ALL, ACCESS_ALL | IBV_ACCESS_ZERO_BASED };
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e;
+	int i;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		check_zero(ibv_dereg_mr(e.mem.mr), "ibv_dereg_mr");
+		e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, access[1]);
+		if (!e.mem.mr) {
+			failed("ibv_reg_mr: %s", strerror(errno));
+			e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, access[0]);
+		}
+	}
+	use_zero_based(&e, true);
+	for (i = 0; i < 2; i++) {
+		if (is(B) && ibv_rereg_mr(e.mem.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access[i]))
+			failed("ibv_rereg_mr: %s", strerror(errno));
+		use_zero_based(&e, i);
+	}
+	if (is(A)) {
+		sge = piece(&e, 0, 64);
+		wr = request(&e, 4, IBV_WR_RDMA_WRITE, &sge);
+		wr.wr.rdma.remote_addr = MEM - 63;
+		post(&e, wr);
+		expect(&e, 4, IBV_WC_REM_ACCESS_ERR);
+	}
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
 /* A's QP, then B's, is reset while WRITEs are in flight, and used again. */
 static bool reset_busy(const struct config *c)
 {
@@ -2472,6 +2558,7 @@ const struct fail_case fail_cases[] = {
 	{ "cq_overrun_recv", cq_overrun_recv },
 	{ "dereg_busy", dereg_busy },
 	{ "rereg_busy", rereg_busy },
+	{ "zero_based", zero_based },
 	{ "reset_busy", reset_busy },
 	{ "resize_busy", resize_busy },
 	{ "cut_off", cut_off },

@@ -21,6 +21,9 @@
 			 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB |	   \
 			 IB_ACCESS_OPTIONAL)
 
+/* An application may also have its region begin at address 0. */
+#define ARX_MR_USER_ACCESS	(ARX_MR_ACCESS | IB_ZERO_BASED)
+
 /*
  * Larger blocks are not used even if memory allows: arx_mr.offset has 32 bits.
  */
@@ -267,7 +270,7 @@ static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
  * @pd: protection domain
  * @start: address in the process
  * @length: bytes, any number
- * @iova: address of the first byte in work requests
+ * @iova: address of the first byte in work requests; 0 if @access says so
  * @access: enum ib_access_flags
  * @udata: of the application
  *
@@ -281,8 +284,10 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	struct arx_mr *mr;
 	u64 last;
 
-	if (access & ~ARX_MR_ACCESS)
+	if (access & ~ARX_MR_USER_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (access & IB_ZERO_BASED)
+		iova = 0;
 	/* The last byte may be the last one of the address space. */
 	if ((length && check_add_overflow(iova, length - 1, &last)) ||
 	    overflows_type(start, unsigned long) ||
@@ -300,10 +305,16 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	return arx_mr_publish(mr);
 }
 
-/* True if @mr can get @access without pinning the memory again. */
-static bool arx_mr_pinned_for(const struct arx_mr *mr, int access)
+/*
+ * True if @mr can get @access as it is: its memory need not be pinned again, and
+ * its addresses stay.
+ */
+static bool arx_mr_can_get(const struct arx_mr *mr, int access)
 {
-	return !mr->umem || mr->umem->writable || !ib_access_writable(access);
+	if (!mr->umem)
+		return true;
+	return !((access ^ mr->key.access) & IB_ZERO_BASED) &&
+	       (mr->umem->writable || !ib_access_writable(access));
 }
 
 /**
@@ -328,15 +339,18 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->key.access;
-	if (access & ~ARX_MR_ACCESS)
+	if (access & ~ARX_MR_USER_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
 
 	if (flags & IB_MR_REREG_TRANS)
 		return arx_reg_user_mr(pd, start, length, iova, access, udata);
-	if (!arx_mr_pinned_for(mr, access))
+	if (!arx_mr_can_get(mr, access)) {
+		/* A region that began at 0 gets the addresses of the process. */
+		iova = mr->key.access & IB_ZERO_BASED ? mr->umem->address :
+							mr->key.iova;
 		return arx_reg_user_mr(pd, mr->umem->address, mr->key.length,
-				       mr->key.iova, access, udata);
-
+				       iova, access, udata);
+	}
 	arx_key_change(&mr->key, pd, access);
 	return NULL;
 }

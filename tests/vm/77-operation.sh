@@ -50,11 +50,11 @@ veth() {
 }
 
 wrong_type() {
-	modprobe tun
-	ip tuntap add mode tun tun0
-	logged 'arx: not an Ethernet interface' rdma link add arx0 type arx netdev tun0
-	refuses 'is not an Ethernet interface' arx-link add tun0
-	ip link del tun0
+	modprobe vcan
+	ip link add can0 type vcan
+	logged 'arx: neither Ethernet nor an IP tunnel' rdma link add arx0 type arx netdev can0
+	refuses 'is neither Ethernet nor an IP tunnel' arx-link add can0
+	ip link del can0
 }
 
 small_mtu() {

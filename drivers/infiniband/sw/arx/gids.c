@@ -19,10 +19,12 @@
  * A bond: after a failover the core removes the GIDs and adds all except the
  * default one. The work then scans again.
  *
- * lo: the core sees its addresses when the device is registered, and follows
- * only netdevs of type Ethernet. The work scans again when an address changes.
+ * lo and IP tunnels: the core sees their addresses when the device is
+ * registered, and follows only netdevs of type Ethernet. The work scans again
+ * when an address changes.
  */
 
+#include <linux/if_arp.h>
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <net/addrconf.h>
@@ -326,7 +328,7 @@ static void arx_gids_event(struct net_device *netdev, unsigned long event)
 	struct ib_device *ib;
 	struct arx_dev *dev;
 
-	if (!(netdev->flags & IFF_LOOPBACK))
+	if (netdev->type == ARPHRD_ETHER)
 		return;
 	ib = ib_device_get_by_netdev(netdev, ARX_DRIVER_ID);
 	if (!ib)

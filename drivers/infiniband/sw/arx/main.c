@@ -557,6 +557,27 @@ static int arx_link_create(const char *name, struct net_device *netdev)
 }
 
 /*
+ * True if IP packets go through a netdev as they are, or in Ethernet frames.
+ * ARPHRD_NONE is what tun and WireGuard say of themselves.
+ */
+static bool arx_link_takes_ip(const struct net_device *netdev)
+{
+	switch (netdev->type) {
+	case ARPHRD_ETHER:
+	case ARPHRD_LOOPBACK:
+	case ARPHRD_NONE:
+	case ARPHRD_TUNNEL:
+	case ARPHRD_TUNNEL6:
+	case ARPHRD_SIT:
+	case ARPHRD_IPGRE:
+	case ARPHRD_IP6GRE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
  * The core does not pass the extack of "rdma link add" on, so the reason of a
  * refusal goes to the log. Only CAP_NET_ADMIN of the machine can cause one.
  */
@@ -564,8 +585,8 @@ static int arx_link_check(const struct net_device *netdev)
 {
 	u32 mtu = READ_ONCE(netdev->mtu);
 
-	if (netdev->type != ARPHRD_ETHER && netdev->type != ARPHRD_LOOPBACK) {
-		netdev_err(netdev, "arx: not an Ethernet interface\n");
+	if (!arx_link_takes_ip(netdev)) {
+		netdev_err(netdev, "arx: neither Ethernet nor an IP tunnel\n");
 		return -EOPNOTSUPP;
 	}
 	/* A netdev that shrinks later keeps its device, see arx_dev_mtu(). */

@@ -167,8 +167,8 @@ ipv4_alone() {
 		"$1-rc: op=mix size=20000 count=20 both=1" "$1-ud: qp=ud op=send count=20 size=1000"
 	verify -f 4 -a "h1:$dev1" -b "h1:$dev1" "$1-one-node: op=mix size=20000 count=20"
 	by_packets 5 pair cm "rping -s -a $ip1 -C 5 -v" "rping -c -a $ip1 -C 5 -v"
-	by_packets 5 pair 18515 "ibv_rc_pingpong -d $dev1 -g $(index h1)" \
-		"ibv_rc_pingpong -d $dev2 -g $(index h2) $ip1"
+	by_packets 5 pair 18515 "ibv_rc_pingpong -e -n 200 -d $dev1 -g $(index h1)" \
+		"ibv_rc_pingpong -e -n 200 -d $dev2 -g $(index h2) $ip1"
 	not timeout 20 ip netns exec h2 rping -c -a fd00::1 -C 1
 	# GID 0 is made from the MAC address. A program that takes it gets an
 	# error in time.

@@ -5,6 +5,8 @@
 #   # kernels: 6.12 newest uml
 #   # left: 6.12		kernels on which only make test-full runs it
 #   # timeout: 300
+#   # append: ipv6.disable=1	for the kernel's command line: the script
+#				has a machine for itself
 #
 # A script prints a line for each case: `ok NAME`, `not ok NAME: why`, `skip
 # NAME: reason`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Address vectors, and the consumers' address handles for them. */
 
+#include <linux/ipv6.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <rdma/arx-abi.h>
@@ -47,6 +48,12 @@ static int arx_av_check(const struct rdma_ah_attr *attr)
 	if (!ipv4 && type != RDMA_NETWORK_IPV6)
 		return -EINVAL;
 	/*
+	 * With ipv6.disable=1 there are IPv6 GIDs made from MAC addresses, but
+	 * no routing tables: a look-up would crash up to Linux 6.12.
+	 */
+	if (!ipv4 && !ipv6_mod_enabled())
+		return -EAFNOSUPPORT;
+	/*
 	 * Both ends use the same protocol, and the destination is an address.
 	 */
 	if (ipv6_addr_v4mapped(dgid) != ipv4 || ipv6_addr_any(dgid))
@@ -83,8 +90,8 @@ static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
  * sends one MAD with it.
  *
  * Context: may sleep if @gfp says so.
- * Return: the address vector with one reference, or -EINVAL, -ENODEV (its
- * netdev is gone), -ENOMEM.
+ * Return: the address vector with one reference, or -EINVAL, -EAFNOSUPPORT (no
+ * IPv6), -ENODEV (its netdev is gone), -ENOMEM.
  */
 struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
 			     u32 qpn, u32 dest_qpn, gfp_t gfp)

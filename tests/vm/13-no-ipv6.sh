@@ -29,7 +29,7 @@ gid() {
 }
 
 pingpong() {
-	pair 18515 "ibv_rc_pingpong -d $dev1 -g $(gid h1)" "ibv_rc_pingpong -d $dev2 -g $(gid h2) $ip1"
+	pair 18515 "ibv_rc_pingpong -e -n 200 -d $dev1 -g $(gid h1)" "ibv_rc_pingpong -e -n 200 -d $dev2 -g $(gid h2) $ip1"
 }
 
 # rping's server listens on a wildcard address.

@@ -135,9 +135,9 @@ if full; then
 	disturbances[3]='flap loss client-anew server-anew'
 	disturbances[4.2]=${disturbances[3]}
 elif brief; then
-	disturbances=([3]=client-anew [4.2]=server-anew)
+	disturbances=([3]=client-anew [4.2]=flap)
 else
-	disturbances=([3]='loss client-anew' [4.2]='flap server-anew')
+	disturbances=([3]=loss [4.2]=server-anew)
 fi
 hosts --mtu 9000
 server rpcbind

@@ -4,6 +4,7 @@
 #
 #   # kernels: 6.12 newest uml
 #   # left: 6.12		kernels on which only make test-full runs it
+#   # machines: 2		it needs a second machine (tools/vm --peer)
 #   # timeout: 300
 #   # append: ipv6.disable=1	for the kernel's command line: the script
 #				has a machine for itself
@@ -146,4 +147,54 @@ pair() {
 	until_true 20 listening h1 "$1"
 	h2 bash -c "$3"
 	wait $server
+}
+
+# With a second machine (tools/vm --peer):
+
+# node N: this machine is node N. Its card is eth0, its device arxN.
+node() {
+	modprobe -a virtio_net "$driver"
+	ip link set eth0 mtu 9000 up
+	ip address add 192.0.2."$1"/24 dev eth0
+	rdma link add "$driver$1" type "$driver" netdev eth0
+}
+
+# The variables that the second machine knows, too
+shared=(driver dev1 dev2 ip1 ip2)
+
+# on_peer FUNCTION [ARGUMENT...]: run a function of this script on the second
+# machine
+on_peer() {
+	peer "set -e; $(declare -p "${shared[@]}"); $(declare -f); ${*@Q}"
+}
+
+join() {
+	node 1
+	on_peer node 2
+	until_true 20 ping -q -c 1 -W 1 $ip2
+}
+
+# leave N: the end of node N; nothing may keep the driver.
+leave() {
+	rdma link delete "$driver$1" 2>/dev/null || :
+	ip address flush dev eth0
+	rmmod "$driver"
+}
+
+part() {
+	on_peer leave 2
+	leave 1
+}
+
+# sent MEGABYTES COMMAND...: COMMAND must succeed, and each machine must send at
+# least so many while it runs.
+sent() {
+	local least=$1 one two
+	shift
+	one=$(counter "$dev1" sent_bytes) two=$(on_peer counter "$dev2" sent_bytes)
+	"$@"
+	one=$(($(counter "$dev1" sent_bytes) - one))
+	two=$(($(on_peer counter "$dev2" sent_bytes) - two))
+	echo "bytes sent: $one, $two"
+	(( one >= least << 20 && two >= least << 20 ))
 }

@@ -1,0 +1,295 @@
+#!/bin/bash
+# Storage of the kernel between two machines, by packets: the target is on the
+# second machine, and the initiator on the first. (Most of these consumers know
+# the first network namespace only, so that one kernel cannot be both nodes.)
+# kernels: 6.12 newest
+# machines: 2
+# timeout: 500
+
+source "$(dirname "$0")/lib.sh"
+
+full && megabytes=64 || megabytes=12
+nvmet=/sys/kernel/config/nvmet
+lio=/sys/kernel/config/target
+iscsi=$lio/iscsi/iqn.2026-01.test:arx/tpgt_1
+shared+=(megabytes nvmet lio iscsi)
+
+# verified DISK [OPTION...]: fio writes all of the disk in random order, in
+# requests of many sizes, and verifies it.
+verified() {
+	fio --name=disk --filename="$1" --output=/dev/null --verify=crc32c --verify_fatal=1 --direct=1 \
+		--ioengine=io_uring --iodepth=8 --rw=randwrite --bsrange=4k-256k --size=${megabytes}M "${@:2}"
+}
+
+# loaded DISK SECONDS COMMAND...: COMMAND while fio writes and verifies, for so
+# long at least; sets $load, its process
+loaded() {
+	verified "$1" --time_based --runtime="$2" --verify_backlog=16 &
+	load=$!
+	nap 3
+	kill -0 $load
+	"${@:3}"
+}
+
+# in_time COMMAND...: it takes less than a second more than a program that does
+# nothing, for which a busy emulator may need as long
+in_time() {
+	local start=${EPOCHREALTIME/./} idle took
+	nvme version >/dev/null
+	idle=$(( (${EPOCHREALTIME/./} - start) / 1000 ))
+	start=${EPOCHREALTIME/./}
+	"$@"
+	took=$(( (${EPOCHREALTIME/./} - start) / 1000 ))
+	echo "$*: $took ms, of which $idle start a program"
+	(( took < 1000 + idle ))
+}
+
+# NVMe
+
+# nvme_export [PARAMETER...]: of the module nvmet_rdma. A port on any address
+# outlives its device; one on a single address does not.
+nvme_export() {
+	modprobe brd rd_nr=1 rd_size=$((megabytes << 10))
+	modprobe nvmet_rdma "$@"
+	mkdir $nvmet/subsystems/arx $nvmet/subsystems/arx/namespaces/1 $nvmet/ports/1
+	echo 1 >$nvmet/subsystems/arx/attr_allow_any_host
+	echo /dev/ram0 >$nvmet/subsystems/arx/namespaces/1/device_path
+	echo 1 >$nvmet/subsystems/arx/namespaces/1/enable
+	echo rdma >$nvmet/ports/1/addr_trtype
+	echo ipv4 >$nvmet/ports/1/addr_adrfam
+	echo 0.0.0.0 >$nvmet/ports/1/addr_traddr
+	echo 4420 >$nvmet/ports/1/addr_trsvcid
+	ln -s $nvmet/subsystems/arx $nvmet/ports/1/subsystems/arx
+}
+
+nvme_unexport() {
+	rm $nvmet/ports/1/subsystems/arx
+	echo 0 >$nvmet/subsystems/arx/namespaces/1/enable
+	rmdir $nvmet/ports/1 $nvmet/subsystems/arx/namespaces/1 $nvmet/subsystems/arx
+	rmmod nvmet_rdma
+}
+
+nvme_disk() { ls /dev/nvme*n1 2>/dev/null | head -n 1; }
+
+# nvme_connect [OPTION...]
+nvme_connect() {
+	modprobe nvme_rdma
+	nvme connect -t rdma -a $ip2 -s 4420 -n arx --ctrl-loss-tmo=60 --reconnect-delay=1 "$@"
+	until_true 20 eval '[[ -b $(nvme_disk) ]]'
+}
+
+nvme_verified() { verified "$(nvme_disk)" "$@"; }
+
+# The load goes on over each reset: its requests are repeated.
+resets() {
+	local n
+	for n in 1 2 3; do
+		in_time nvme reset "$1"
+		nap 1
+	done
+}
+nvme_resets() {
+	local disk
+	disk=$(nvme_disk)
+	loaded "$disk" 8 resets "${disk%n1}"
+	wait $load
+}
+
+# The device of the target is removed and made anew. The initiator tries each
+# second to connect again.
+target_anew() {
+	rdma link delete "$dev2"
+	sleep 1
+	rdma link add "$dev2" type "$driver" netdev eth0
+}
+nvme_target_anew() {
+	loaded "$(nvme_disk)" 15 on_peer target_anew
+	wait $load
+	sent 2 nvme_verified --size=2M
+}
+
+# The load fails.
+nvme_disconnect() {
+	loaded "$(nvme_disk)" 60 in_time nvme disconnect -n arx
+	not wait $load
+}
+
+# iSER
+
+# lio_disk: a RAM disk of the target core
+lio_disk() {
+	local disk=$lio/core/rd_mcp_0/disk
+	[[ ! -d $disk ]] || return 0
+	modprobe target_core_mod
+	mkdir -p $disk
+	echo rd_pages=$((megabytes << 8)) >$disk/control
+	echo 1 >$disk/enable
+}
+
+iser_export() {
+	lio_disk
+	modprobe -a iscsi_target_mod ib_isert
+	mkdir -p $iscsi/lun/lun_0 $iscsi/np/$ip2:3260
+	ln -s $lio/core/rd_mcp_0/disk $iscsi/lun/lun_0/disk
+	echo 1 >$iscsi/np/$ip2:3260/iser
+	echo 0 >$iscsi/attrib/authentication
+	echo 0 >$iscsi/attrib/demo_mode_write_protect
+	echo 1 >$iscsi/attrib/generate_node_acls
+	echo 1 >$iscsi/enable
+}
+
+iser_unexport() {
+	echo 0 >$iscsi/enable
+	rm $iscsi/lun/lun_0/disk
+	rmdir $iscsi/np/* $iscsi/lun/lun_0 $iscsi ${iscsi%/*} $lio/iscsi
+	rmmod ib_isert iscsi_target_mod
+}
+
+# admin OPTION...: of the node, iscsiadm's word for a target
+admin() { iscsiadm -m node -T iqn.2026-01.test:arx -p $ip2:3260 "$@"; }
+
+# The SCSI disk, if there is one
+scsi_disk() {
+	local disk
+	for disk in /sys/block/sd*; do [[ ! -e $disk ]] || echo "/dev/${disk##*/}"; done
+}
+
+iser_daemon() {
+	modprobe -a ib_iser sd_mod
+	mkdir -p /run/lock/iscsi
+	echo InitiatorName=iqn.2026-01.test:h1 >/etc/iscsi/initiatorname.iscsi
+	iscsid
+	admin -o new -I iser >/dev/null
+	admin -o update -n node.session.timeo.replacement_timeout -v 60
+}
+
+iser_login() {
+	admin --login
+	until_true 20 eval '[[ -b $(scsi_disk) ]]'
+}
+
+iser_logins() {
+	local n
+	for (( n = 0; n < $1; n++ )); do
+		iser_login
+		admin --logout >/dev/null
+	done
+}
+
+# The initiator's device is removed and made anew; its daemon connects again.
+anew() {
+	rdma link delete "$dev1"
+	sleep 1
+	rdma link add "$dev1" type "$driver" netdev eth0
+}
+iser_anew() {
+	loaded "$(scsi_disk)" 8 anew
+	wait $load
+	sent 2 scsi_verified --size=2M
+}
+
+scsi_verified() { verified "$(scsi_disk)" "$@"; }
+
+# tgt, a target in user space, whose pool of buffers would be 1 GiB
+tgt_export() {
+	head -c ${megabytes}M /dev/zero >/tmp/disk
+	tgtd --iser pool_sz_mb=128 >/dev/null 2>&1
+	sleep 1
+	tgtadm --lld iser --mode target --op new --tid 1 -T iqn.2026-01.test:arx
+	tgtadm --lld iser --mode logicalunit --op new --tid 1 --lun 1 -b /tmp/disk
+	tgtadm --lld iser --mode target --op bind --tid 1 -I ALL
+}
+tgt_unexport() {
+	tgtadm --lld iser --mode target --op delete --force --tid 1
+	tgtadm --op delete --mode system
+}
+
+# SRP
+
+# gid N: the first GID of node N's device, without colons
+gid() { tr -d : <"/sys/class/infiniband/$driver$1/ports/1/gids/0"; }
+
+# srp_export INITIATOR: whose name is its port's
+srp_export() {
+	local wwn tpg acl
+	wwn=0x$(gid 2)
+	tpg=$lio/srpt/$wwn/$wwn
+	acl=$tpg/acls/0x0000000000000000$1
+	lio_disk
+	modprobe ib_srpt
+	mkdir -p $lio/srpt
+	echo 5555 >$lio/srpt/discovery_auth/rdma_cm_port
+	mkdir -p "$tpg/lun/lun_0"
+	ln -s $lio/core/rd_mcp_0/disk "$tpg/lun/lun_0/disk"
+	mkdir -p "$acl/lun_0"
+	ln -s "$tpg/lun/lun_0" "$acl/lun_0/lun"
+	echo 1 >"$tpg/enable"
+}
+
+srp_unexport() {
+	local wwn
+	wwn=0x$(gid 2)
+	cd "$lio/srpt/$wwn/$wwn"
+	echo 0 >enable
+	rm acls/*/lun_0/lun
+	rmdir acls/*/lun_0 acls/*
+	rm lun/lun_0/disk
+	rmdir lun/lun_0
+	cd /
+	rmdir "$lio/srpt/$wwn/$wwn" "$lio/srpt/$wwn" $lio/srpt
+	rmmod ib_srpt
+}
+
+srp_login() {
+	local guid
+	guid=$(gid 1)
+	on_peer srp_export "${guid:16}"
+	guid=$(peer cat /sys/module/ib_srpt/parameters/srpt_service_guid)
+	guid=${guid#0x}
+	modprobe -a ib_srp sd_mod
+	echo "id_ext=$guid,ioc_guid=$guid,dest=$ip2:5555" >"/sys/class/infiniband_srp/srp-$dev1-1/add_target"
+	until_true 20 eval '[[ -b $(scsi_disk) ]]'
+}
+
+# The device of the initiator is removed under load, and its disk with it.
+srp_removed() {
+	loaded "$(scsi_disk)" 60 rdma link delete "$dev1"
+	not wait $load
+	until_true 10 eval '[[ ! $(scsi_disk) ]]'
+}
+
+# nvme_cases NAME [PARAMETER...]: of the target's module
+nvme_cases() {
+	check "$1-export" 30 on_peer nvme_export "${@:2}"
+	check "$1-connect" 30 nvme_connect -i 2 -P 1
+	# The sample: interrupts on 6.12, polls on the newest
+	if brief || full; then check "$1-verify" 60 sent $megabytes nvme_verified; fi
+	brief || check "$1-poll" 60 sent $megabytes nvme_verified --hipri
+	brief || check "$1-resets" 60 nvme_resets
+	! full || check "$1-target-anew" 60 nvme_target_anew
+	check "$1-disconnect" 60 nvme_disconnect
+	check "$1-unexport" 30 on_peer nvme_unexport
+}
+
+# iser_cases NAME EXPORT UNEXPORT
+iser_cases() {
+	check "$1-export" 30 on_peer "$2"
+	! full || check "$1-logins" 90 iser_logins 30
+	check "$1-login" 30 iser_login
+	check "$1-verify" 60 sent $megabytes scsi_verified
+	brief || check "$1-anew" 60 iser_anew
+	check "$1-logout" 30 admin --logout
+	check "$1-unexport" 30 on_peer "$3"
+}
+
+check join 60 join
+nvme_cases nvme use_srq=1
+! full || nvme_cases nvme-rq use_srq=0
+check iser-daemon 30 iser_daemon
+iser_cases iser iser_export iser_unexport
+! full || iser_cases tgt tgt_export tgt_unexport
+check srp-login 60 srp_login
+check srp-verify 60 sent $megabytes scsi_verified
+check srp-removed 60 srp_removed
+check srp-unexport 30 on_peer srp_unexport
+check part 30 part

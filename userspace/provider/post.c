@@ -507,6 +507,19 @@ static void arx_wr_atomic_fetch_add(struct ibv_qp_ex *ibqpx, uint32_t rkey,
 	wqe->atomic.swap = 0;
 }
 
+static void arx_wr_local_inv(struct ibv_qp_ex *ibqpx, uint32_t rkey)
+{
+	struct arx_send_wqe *wqe = arx_wr_next(ibqpx, IBV_WR_LOCAL_INV);
+
+	wqe->ex = rkey;
+}
+
+static void arx_wr_bind_mw(struct ibv_qp_ex *ibqpx, struct ibv_mw *ibmw,
+			   uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	arx_set_bind(arx_wr_next(ibqpx, IBV_WR_BIND_MW), ibmw, rkey, info);
+}
+
 static void arx_wr_set_ud_addr(struct ibv_qp_ex *ibqpx, struct ibv_ah *ibah,
 			       uint32_t qpn, uint32_t qkey)
 {
@@ -618,10 +631,7 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 	for (i = 0; i < sizeof(arx_wr_opcode); i++)
 		if (send_ops & 1ull << i)
 			ops |= 1u << arx_wr_opcode[i];
-	/*
-	 * Memory windows and regions that can be invalidated do not exist yet.
-	 */
-	if (ops & ~qp->sq.ops || ops & ARX_OPS_NO_DATA)
+	if (ops & ~qp->sq.ops)
 		return EOPNOTSUPP;
 
 	ibqpx->wr_start = arx_wr_start;
@@ -644,6 +654,10 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 		ibqpx->wr_atomic_cmp_swp = arx_wr_atomic_cmp_swp;
 	if (ops & OP(ATOMIC_FETCH_AND_ADD))
 		ibqpx->wr_atomic_fetch_add = arx_wr_atomic_fetch_add;
+	if (ops & OP(LOCAL_INV))
+		ibqpx->wr_local_inv = arx_wr_local_inv;
+	if (ops & OP(BIND_MW))
+		ibqpx->wr_bind_mw = arx_wr_bind_mw;
 
 	if (qp->vqp.qp.qp_type == IBV_QPT_UD)
 		ibqpx->wr_set_ud_addr = arx_wr_set_ud_addr;

@@ -405,8 +405,8 @@ static void post_send__what_cannot_be(void)
 	CHECK(!arx_send_ops(attr.qp_type));
 	CHECK(arx_set_wr_ops(ud, IBV_QP_EX_WITH_RDMA_READ) == EOPNOTSUPP);
 	CHECK(arx_set_wr_ops(rc, IBV_QP_EX_WITH_TSO) == EOPNOTSUPP);
-	CHECK(arx_set_wr_ops(rc, IBV_QP_EX_WITH_BIND_MW) == EOPNOTSUPP);
-	CHECK(arx_set_wr_ops(rc, IBV_QP_EX_WITH_LOCAL_INV) == EOPNOTSUPP);
+	CHECK(arx_set_wr_ops(ud, IBV_QP_EX_WITH_BIND_MW) == EOPNOTSUPP);
+	CHECK(arx_set_wr_ops(ud, IBV_QP_EX_WITH_LOCAL_INV) == EOPNOTSUPP);
 
 	qp_free(rc);
 	qp_free(ud);
@@ -457,9 +457,7 @@ static void wr__all_or_nothing(void)
 	ud = qp_new(IBV_QPT_UD, QPN + 1, 4, &cq);
 	x = &rc->vqp.qp_ex;
 	y = &ud->vqp.qp_ex;
-	CHECK(!arx_set_wr_ops(rc, ((IBV_QP_EX_WITH_SEND_WITH_INV << 1) - 1) &
-				  ~(IBV_QP_EX_WITH_BIND_MW |
-				    IBV_QP_EX_WITH_LOCAL_INV)));
+	CHECK(!arx_set_wr_ops(rc, (IBV_QP_EX_WITH_SEND_WITH_INV << 1) - 1));
 	CHECK(!arx_set_wr_ops(ud, IBV_QP_EX_WITH_SEND));
 	kicks = 0;
 
@@ -539,6 +537,7 @@ static void bind_mw__new_rkey(void)
 		.send_flags = IBV_SEND_SIGNALED,
 		.bind_info = { &mr, 0x1000, 0x10, IBV_ACCESS_REMOTE_READ },
 	};
+	struct ibv_qp_ex *x;
 	struct arx_qp *qp;
 	struct arx_cq cq;
 
@@ -552,6 +551,23 @@ static void bind_mw__new_rkey(void)
 	      sent(qp, 0)->bind.length == 0x10 && !sent(qp, 0)->num_sge);
 	CHECK(arx_bind_mw(&qp->vqp.qp, &mw, &bind) == ENOMEM);
 	CHECK(mw.rkey == 0x100);
+	qp_free(qp);
+
+	qp = qp_new(IBV_QPT_RC, QPN, 2, &cq);
+	CHECK(!arx_set_wr_ops(qp, IBV_QP_EX_WITH_BIND_MW |
+				  IBV_QP_EX_WITH_LOCAL_INV));
+	x = &qp->vqp.qp_ex;
+	ibv_wr_start(x);
+	ibv_wr_bind_mw(x, &mw, 0x177, &bind.bind_info);
+	ibv_wr_local_inv(x, 0x177);
+	CHECK(!ibv_wr_complete(x));
+	CHECK(sent(qp, 0)->opcode == IBV_WR_BIND_MW &&
+	      sent(qp, 0)->bind.mw_rkey == 0x100 &&
+	      sent(qp, 0)->bind.new_rkey == 0x177 &&
+	      sent(qp, 0)->bind.addr == 0x1000 &&
+	      sent(qp, 0)->bind.access == IBV_ACCESS_REMOTE_READ);
+	CHECK(sent(qp, 1)->opcode == IBV_WR_LOCAL_INV &&
+	      sent(qp, 1)->ex == 0x177);
 	qp_free(qp);
 	cq_free(&cq);
 }

@@ -28,7 +28,7 @@ static int keys_init(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	arx_ids_init(&t->dev.keys, 24);
-	t->key.pd = &t->pd;
+	arx_key_init(&t->key, ARX_KEY_USER, &t->pd);
 	t->key.iova = IOVA;
 	t->key.length = LENGTH;
 	test->priv = t;
@@ -89,8 +89,13 @@ static bool found(struct kunit *test, struct ib_pd *pd, u32 value, int access)
 
 static int invalidate(struct key_test *t, struct ib_pd *pd, u32 value)
 {
-	guard(rcu)();
-	return arx_key_invalidate(&t->dev, pd, value);
+	struct arx_key_use use = { .dev = &t->dev, .pd = pd, .value = value };
+	int err;
+
+	rcu_read_lock_bh();
+	err = arx_key_invalidate(&use);
+	rcu_read_unlock_bh();
+	return err;
 }
 
 struct extent {
@@ -261,7 +266,7 @@ static void key__invalidate(struct kunit *test)
 static void key__invalidate_others(struct kunit *test)
 {
 	static const enum arx_key_kind kinds[] = {
-		ARX_KEY_USER, ARX_KEY_DMA,
+		ARX_KEY_USER, ARX_KEY_DMA, ARX_KEY_WINDOW_1,
 	};
 	struct key_test *t = test->priv;
 	u32 value;

@@ -30,8 +30,13 @@ static struct arx_mr *find(struct arx_dev *dev, struct ib_pd *pd, u32 key,
 
 static int invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 key)
 {
-	guard(rcu)();
-	return arx_key_invalidate(dev, pd, key);
+	struct arx_key_use use = { .dev = dev, .pd = pd, .value = key };
+	int err;
+
+	rcu_read_lock_bh();
+	err = arx_key_invalidate(&use);
+	rcu_read_unlock_bh();
+	return err;
 }
 
 #define IOVA	0x7fff12345678ULL
@@ -79,6 +84,7 @@ static u32 publish(struct kunit *test, int access)
 	mr->ib.device = &t->dev.ib;
 	mr->key.pd = &t->pd;
 	mr->key.kind = ARX_KEY_USER;
+	mr->key.mr = mr;
 	mr->key.access = access;
 	mr->key.iova = IOVA;
 	mr->key.length = LENGTH;
@@ -100,7 +106,7 @@ static void lay_blocks(struct kunit *test)
 
 	publish(test, 0);
 	t->mr.block_shift = ilog2(BLOCK);
-	t->mr.offset = 5;
+	t->mr.key.offset = 5;
 	t->mr.key.length = ARRAY_SIZE(places) * BLOCK - 5;
 	t->mr.max_blocks = ARRAY_SIZE(places);
 	t->mr.nblocks = ARRAY_SIZE(places);
@@ -163,7 +169,7 @@ static void mr__at_walk(struct kunit *test)
 	for (step = 1; step <= t->mr.key.length; step++) {
 		for (from = 0; from < t->mr.key.length;) {
 			u32 len = min_t(u64, step, t->mr.key.length - from);
-			u32 byte = from + t->mr.offset;
+			u32 byte = from + t->mr.key.offset;
 			u8 *at = arx_mr_at(&t->mr.key, IOVA + from, &len);
 
 			KUNIT_ASSERT_PTR_EQ(test, at, memory +

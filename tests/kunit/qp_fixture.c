@@ -183,10 +183,12 @@ static void pair_make_memory(struct kunit *test, struct pair *p,
 	mr->key.iova = IOVA;
 	mr->key.length = BUF;
 	mr->key.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
-		     IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
+		     IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
+		     ARX_KEY_LOCAL;
 	mr->ib.device = &p->dev.ib;
 	mr->key.pd = &p->pd.ib;
 	mr->key.kind = ARX_KEY_USER;
+	mr->key.mr = mr;
 	KUNIT_ASSERT_EQ(test, arx_ids_add(&p->dev.keys, &mr->key.id), 0);
 	mr->key.value = mr->key.id.nr << 8 | 0x5a;
 	mr->key.state = ARX_KEY_VALID;

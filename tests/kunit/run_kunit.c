@@ -92,19 +92,20 @@ static void lay_mr(struct kunit *test)
 	struct run_test *t = test->priv;
 	int i;
 
-	t->mr.key.pd = &t->pd;
+	arx_key_init(&t->mr.key, ARX_KEY_USER, &t->pd);
+	t->mr.key.mr = &t->mr;
 	t->mr.key.iova = IOVA;
 	t->mr.key.length = BYTES;
 	KUNIT_ASSERT_EQ(test, arx_key_add(&t->dev, &t->mr.key), 0);
 	arx_key_grant(&t->mr.key, t->mr.key.value);
-	t->mr.offset = IOVA % BLOCK;
+	t->mr.key.offset = IOVA % BLOCK;
 	t->mr.block_shift = ilog2(BLOCK);
 	t->mr.nblocks = BLOCKS;
 	t->mr.blocks = t->blocks;
 	for (i = 0; i < BLOCKS; i++)
 		t->blocks[i] = t->mem + (BLOCKS - 1 - i) * BLOCK;
 	for (i = 0; i < BYTES; i++) {
-		u32 at = i + t->mr.offset;
+		u32 at = i + t->mr.key.offset;
 
 		((u8 *)t->blocks[at / BLOCK])[at % BLOCK] = t->want[i];
 	}
@@ -513,7 +514,7 @@ static void run__last_word_in_pieces(struct kunit *test)
 		    barriers != 1)
 			break;
 		for (i = 0; i < len; i++) {
-			u32 in = i + t->mr.offset;
+			u32 in = i + t->mr.key.offset;
 			u8 *block = t->blocks[in / BLOCK];
 			u32 off = block + in % BLOCK - t->mem;
 
@@ -596,8 +597,9 @@ static void lay_fast(struct kunit *test)
 		struct arx_mr *mr = &t->fast[i];
 
 		t->fast_block[i] = t->want + i * BLOCK;
-		mr->key.kind = ARX_KEY_FAST;
-		mr->key.pd = &t->pd;
+		arx_key_init(&mr->key, ARX_KEY_FAST, &t->pd);
+		mr->key.mr = mr;
+		mr->key.access = ARX_KEY_LOCAL;
 		mr->key.length = BLOCK;
 		mr->block_shift = ilog2(BLOCK);
 		mr->nblocks = 1;
@@ -711,9 +713,13 @@ static void run__rewind(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, t->got + 5, t->want + BLOCK, 8);
 
 	arx_iter_rewind(&it, &start);
-	rcu_read_lock();
-	err = arx_key_invalidate(&t->dev, &t->pd, t->fast[0].key.value);
-	rcu_read_unlock();
+	rcu_read_lock_bh();
+	err = arx_key_invalidate(&(struct arx_key_use) {
+		.dev = &t->dev,
+		.pd = &t->pd,
+		.value = t->fast[0].key.value,
+	});
+	rcu_read_unlock_bh();
 	KUNIT_EXPECT_EQ(test, err, 0);
 	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
 	EXPECT_USERS(test, 0, 0);

@@ -6,9 +6,23 @@
 #include "key.h"
 
 /**
+ * arx_key_init - prepare a key
+ * @key: zeroed memory
+ * @kind: what it names
+ * @pd: protection domain
+ */
+void arx_key_init(struct arx_key *key, enum arx_key_kind kind,
+		  struct ib_pd *pd)
+{
+	key->kind = kind;
+	key->pd = pd;
+	spin_lock_init(&key->lock);
+}
+
+/**
  * arx_key_add - give a key its number
  * @dev: device
- * @key: kind and PD are set; it allows no access before arx_key_grant()
+ * @key: from arx_key_init(); it allows no access before arx_key_grant()
  *
  * Only the upper part of a key must be unguessable.
  *
@@ -55,30 +69,101 @@ void arx_key_change(struct arx_key *key, struct ib_pd *pd, int access)
 	arx_section_wait();
 }
 
-/**
- * arx_key_invalidate - take a key back for a request
- * @dev: device of the key
- * @pd: protection domain of the QP
- * @value: of a revocable key; no other can be invalidated
- *
- * A key that is invalid already is no error. When the function returns 0,
- * nobody reads or writes the memory through the key any more. It does not wait
- * for a request that does so now on another CPU, because bottom halves are off.
- * The caller tries again later; the key gets no new users until then.
- *
- * Context: in a section.
- * Return: 0, -EBUSY if the memory is in use, or -EINVAL if there is no such key.
- */
-int arx_key_invalidate(struct arx_dev *dev, struct ib_pd *pd, u32 value)
+static void arx_key_unbind(struct arx_key *key)
 {
-	struct arx_key *key = arx_key_of(dev, value);
+	if (key->region)
+		atomic_dec(&key->region->windows);
+	key->region = NULL;
+}
 
-	if (!key || !arx_key_is_revocable(key) ||
-	    READ_ONCE(key->value) != value || READ_ONCE(key->pd) != pd)
-		return -EINVAL;
+/*
+ * End all access through a revocable key, whose lock is held. When this returns
+ * 0, nobody reads or writes the memory through the key any more. -EBUSY: a
+ * request does so now on another CPU. This does not wait for the request,
+ * because bottom halves are off; the caller tries again later, and the key gets
+ * no new users until then.
+ */
+static int arx_key_take_back(struct arx_key *key)
+{
 	WRITE_ONCE(key->state, ARX_KEY_FREE);
 	smp_mb();	/* pairs with arx_key_get() */
-	return atomic_read_acquire(&key->users) ? -EBUSY : 0;
+	if (atomic_read_acquire(&key->users))
+		return -EBUSY;
+	arx_key_unbind(key);
+	return 0;
+}
+
+/**
+ * arx_key_rebind - end a window's access and count it for another region
+ * @key: of a window
+ * @region: key of the region, or NULL for none
+ *
+ * arx_key_grant() follows. The region does not end before the window does.
+ *
+ * Context: @key's lock held, @region found in the same section.
+ * Return: 0, -EBUSY if the memory of the present region is in use, or -EINVAL
+ * if @region is about to end.
+ */
+int arx_key_rebind(struct arx_key *key, struct arx_key *region)
+{
+	int err;
+
+	if (region && !atomic_inc_unless_negative(&region->windows))
+		return -EINVAL;
+	err = arx_key_take_back(key);
+	if (!err)
+		key->region = region;
+	else if (region)
+		atomic_dec(&region->windows);
+	return err;
+}
+
+/**
+ * arx_key_invalidate - take a key back for a request
+ * @use: device, key, and PD and QP of the request. Only keys of fast
+ *	registration and of windows of type 2 can be invalidated
+ *
+ * A key that is invalid already is no error.
+ *
+ * Context: in a section, bottom halves off.
+ * Return: 0 if nobody reads or writes the memory through the key any more;
+ * -EBUSY if a request does so now: try again later; -EINVAL if there is no such
+ * key.
+ */
+int arx_key_invalidate(const struct arx_key_use *use)
+{
+	struct arx_key *key = arx_key_of(use->dev, use->value);
+	int err = -EINVAL;
+
+	if (!key ||
+	    (key->kind != ARX_KEY_FAST && key->kind != ARX_KEY_WINDOW_2))
+		return -EINVAL;
+	spin_lock(&key->lock);
+	if (READ_ONCE(key->value) == use->value && key->pd == use->pd &&
+	    (!key->qpn || key->qpn == use->qpn))
+		err = arx_key_take_back(key);
+	spin_unlock(&key->lock);
+	return err;
+}
+
+/**
+ * arx_key_close - let no window be bound to a region any more
+ * @key: of a region
+ *
+ * Return: true, or false if a window is bound to it.
+ */
+bool arx_key_close(struct arx_key *key)
+{
+	return atomic_cmpxchg(&key->windows, 0, ARX_KEY_CLOSED) <= 0;
+}
+
+/**
+ * arx_key_open - undo arx_key_close()
+ * @key: of a region
+ */
+void arx_key_open(struct arx_key *key)
+{
+	atomic_set(&key->windows, 0);
 }
 
 /**
@@ -92,4 +177,5 @@ void arx_key_remove(struct arx_dev *dev, struct arx_key *key)
 {
 	arx_ids_remove(&dev->keys, &key->id);
 	arx_section_wait();
+	arx_key_unbind(key);
 }

@@ -28,6 +28,7 @@
 #include "gro.h"
 #include "mcast.h"
 #include "mr.h"
+#include "mw.h"
 #include "net.h"
 #include "qp.h"
 #include "recvq.h"
@@ -90,7 +91,9 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				    IB_DEVICE_SYS_IMAGE_GUID |
 				    IB_DEVICE_RC_RNR_NAK_GEN |
 				    IB_DEVICE_SRQ_RESIZE |
-				    IB_DEVICE_MEM_MGT_EXTENSIONS,
+				    IB_DEVICE_MEM_MGT_EXTENSIONS |
+				    IB_DEVICE_MEM_WINDOW |
+				    IB_DEVICE_MEM_WINDOW_TYPE_2B,
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG,
 		.max_send_sge = ARX_MAX_SGE,
 		.max_recv_sge = ARX_MAX_SGE,
@@ -98,6 +101,7 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.max_cq = ARX_MAX_OBJECTS,
 		.max_cqe = ARX_MAX_CQE,
 		.max_mr = ARX_MAX_OBJECTS,
+		.max_mw = ARX_MAX_OBJECTS,
 		.max_pd = ARX_MAX_OBJECTS,
 		.max_qp_rd_atom = ARX_MAX_RD_ATOMIC,
 		.max_res_rd_atom = ARX_MAX_RD_ATOMIC * ARX_MAX_OBJECTS,
@@ -392,6 +396,8 @@ static const struct ib_device_ops arx_dev_ops = {
 	.reg_user_mr = arx_reg_user_mr_op,
 	.rereg_user_mr = arx_rereg_user_mr,
 	.dereg_mr = arx_dereg_mr,
+	.alloc_mw = arx_alloc_mw,
+	.dealloc_mw = arx_dealloc_mw,
 	.alloc_mr = arx_alloc_mr,
 	.map_mr_sg = arx_map_mr_sg,
 	.attach_mcast = arx_attach_mcast,
@@ -399,6 +405,7 @@ static const struct ib_device_ops arx_dev_ops = {
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, arx_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, arx_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, arx_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, arx_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, arx_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, arx_srq, ib),

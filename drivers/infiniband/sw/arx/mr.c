@@ -24,9 +24,7 @@
 /* An application may also have its region begin at address 0. */
 #define ARX_MR_USER_ACCESS	(ARX_MR_ACCESS | IB_ZERO_BASED)
 
-/*
- * Larger blocks are not used even if memory allows: arx_mr.offset has 32 bits.
- */
+/* Larger blocks are not used even if memory allows. */
 #define ARX_MR_BLOCK_SIZES	GENMASK(30, PAGE_SHIFT)
 
 #define ARX_MR_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
@@ -48,20 +46,21 @@ static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
 
 /**
  * arx_mr_at_blocks - arx_mr_at() of bytes that are not in one block
- * @mr: what the key names
+ * @key: as for arx_mr_at()
  * @iova: as for arx_mr_at()
  * @len: as for arx_mr_at()
  *
  * Context: as arx_mr_at().
  * Return: as arx_mr_at().
  */
-void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len)
+void *arx_mr_at_blocks(const struct arx_key *key, u64 iova, u32 *len)
 {
-	u64 offset = iova - mr->key.iova + mr->offset;
+	const struct arx_mr *mr = key->mr;
+	u64 offset = iova - key->iova + key->offset;
 	size_t block_size = BIT(mr->block_shift);
 	size_t n, have;
 
-	if (mr->key.kind == ARX_KEY_DMA)
+	if (key->kind == ARX_KEY_DMA)
 		return arx_mr_at_dma(mr, iova, len);
 
 	n = offset >> mr->block_shift;
@@ -105,7 +104,7 @@ int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access)
 	 */
 	mr->key.iova = mr->ib.iova;
 	mr->key.length = mr->ib.length;
-	mr->key.access = access;
+	mr->key.access = access | ARX_KEY_LOCAL;
 	arx_key_grant(&mr->key, key);
 	return 0;
 }
@@ -152,8 +151,8 @@ static struct arx_mr *arx_mr_alloc(struct ib_pd *pd, enum arx_key_kind kind,
 			goto free;
 	}
 	mr->max_blocks = max_blocks;
-	mr->key.kind = kind;
-	mr->key.pd = pd;
+	arx_key_init(&mr->key, kind, pd);
+	mr->key.mr = mr;
 	mr->ib.device = pd->device;
 	return mr;
 
@@ -205,7 +204,7 @@ struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access)
 	mr = arx_mr_alloc(pd, ARX_KEY_DMA, 0);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->key.access = access;
+	mr->key.access = access | ARX_KEY_LOCAL;
 	mr->key.length = U64_MAX;
 	return arx_mr_publish(mr);
 }
@@ -233,7 +232,7 @@ static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
 		return mr;
 
 	mr->block_shift = ilog2(size);
-	mr->offset = umem->address & (size - 1);
+	mr->key.offset = umem->address & (size - 1);
 	rdma_umem_for_each_dma_block(umem, &block, size) {
 		dma_addr_t addr = rdma_block_iter_dma_address(&block);
 
@@ -297,7 +296,7 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	mr = arx_mr_of_user(pd, start, length, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->key.access = access;
+	mr->key.access = access | ARX_KEY_LOCAL;
 	mr->key.iova = iova;
 	mr->key.length = length;
 	mr->ib.iova = iova;
@@ -317,6 +316,20 @@ static bool arx_mr_can_get(const struct arx_mr *mr, int access)
 	       (mr->umem->writable || !ib_access_writable(access));
 }
 
+/*
+ * Register the memory of @mr with other access. A region that began at 0 gets
+ * the addresses of the process.
+ */
+static struct ib_mr *arx_mr_again(struct arx_mr *mr, struct ib_pd *pd,
+				  int access, struct ib_udata *udata)
+{
+	u64 iova = mr->key.access & IB_ZERO_BASED ? mr->umem->address :
+						    mr->key.iova;
+
+	return arx_reg_user_mr(pd, mr->umem->address, mr->key.length, iova,
+			       access, udata);
+}
+
 /**
  * arx_rereg_user_mr - verb: change an application's region
  * @ib: region
@@ -328,31 +341,34 @@ static bool arx_mr_can_get(const struct arx_mr *mr, int access)
  * @pd: the PD it gets, new or old
  * @udata: of the application
  *
+ * Context: may sleep. While it works, no window can be bound to the region.
  * Return: NULL if @ib has been changed, a new region with a new key that
- * replaces it, or as arx_reg_user_mr().
+ * replaces it, -EBUSY if a window is bound to it, or as arx_reg_user_mr().
  */
 struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				u64 length, u64 iova, int access,
 				struct ib_pd *pd, struct ib_udata *udata)
 {
 	struct arx_mr *mr = to_arx_mr(ib);
+	struct ib_mr *new = NULL;
 
 	if (!(flags & IB_MR_REREG_ACCESS))
-		access = mr->key.access;
+		access = mr->key.access & ~ARX_KEY_LOCAL;
 	if (access & ~ARX_MR_USER_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
+	if (!arx_key_close(&mr->key))
+		return ERR_PTR(-EBUSY);
 
 	if (flags & IB_MR_REREG_TRANS)
-		return arx_reg_user_mr(pd, start, length, iova, access, udata);
-	if (!arx_mr_can_get(mr, access)) {
-		/* A region that began at 0 gets the addresses of the process. */
-		iova = mr->key.access & IB_ZERO_BASED ? mr->umem->address :
-							mr->key.iova;
-		return arx_reg_user_mr(pd, mr->umem->address, mr->key.length,
-				       iova, access, udata);
-	}
-	arx_key_change(&mr->key, pd, access);
-	return NULL;
+		new = arx_reg_user_mr(pd, start, length, iova, access, udata);
+	else if (!arx_mr_can_get(mr, access))
+		new = arx_mr_again(mr, pd, access, udata);
+	else
+		arx_key_change(&mr->key, pd, access | ARX_KEY_LOCAL);
+	/* The core deregisters a region that has been replaced. */
+	if (IS_ERR_OR_NULL(new))
+		arx_key_open(&mr->key);
+	return new;
 }
 
 /**
@@ -361,12 +377,14 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
  * @udata: unused
  *
  * Context: may sleep, until no section uses the region.
- * Return: 0.
+ * Return: 0, or -EBUSY if a window is bound to the region.
  */
 int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 {
 	struct arx_mr *mr = to_arx_mr(ib);
 
+	if (!arx_key_close(&mr->key))
+		return -EBUSY;
 	arx_key_remove(to_arx_dev(ib->device), &mr->key);
 	arx_mr_free(mr);
 	return 0;
@@ -425,6 +443,6 @@ int arx_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents,
 	mr->nblocks = 0;
 	mr->block_shift = ilog2(ib->page_size);
 	mapped = ib_sg_to_pages(ib, sg, nents, offset, arx_mr_set_page);
-	mr->offset = ib->iova & (ib->page_size - 1);
+	mr->key.offset = ib->iova & (ib->page_size - 1);
 	return mapped;
 }

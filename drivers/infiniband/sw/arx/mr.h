@@ -10,7 +10,6 @@
 /**
  * struct arx_mr - memory region
  * @key: lkey and rkey
- * @offset: of the first byte in the first block
  * @block_shift: log2 of the block size
  * @nblocks: entries of @blocks filled
  * @max_blocks: entries of @blocks allocated
@@ -25,7 +24,6 @@
  */
 struct arx_mr {
 	struct arx_key key;
-	u32 offset;
 	u8 block_shift;
 	u32 nblocks;
 	u32 max_blocks;
@@ -39,13 +37,7 @@ static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
 	return container_of(ib, struct arx_mr, ib);
 }
 
-/* The memory that a key names. */
-static inline const struct arx_mr *arx_mr_of(const struct arx_key *key)
-{
-	return container_of(key, struct arx_mr, key);
-}
-
-void *arx_mr_at_blocks(const struct arx_mr *mr, u64 iova, u32 *len);
+void *arx_mr_at_blocks(const struct arx_key *key, u64 iova, u32 *len);
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access);
 int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
 
@@ -61,8 +53,8 @@ int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
  */
 static inline void *arx_mr_at(const struct arx_key *key, u64 iova, u32 *len)
 {
-	const struct arx_mr *mr = arx_mr_of(key);
-	u64 offset = iova - key->iova + mr->offset;
+	const struct arx_mr *mr = key->mr;
+	u64 offset = iova - key->iova + key->offset;
 	u64 n = offset >> mr->block_shift;
 
 	/* Most regions are short. A DMA MR has no block. */
@@ -73,7 +65,7 @@ static inline void *arx_mr_at(const struct arx_key *key, u64 iova, u32 *len)
 		if (likely(*len <= block_size - offset))
 			return mr->blocks[n] + offset;
 	}
-	return arx_mr_at_blocks(mr, iova, len);
+	return arx_mr_at_blocks(key, iova, len);
 }
 
 /* verbs */

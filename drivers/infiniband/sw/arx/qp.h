@@ -485,6 +485,18 @@ static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)
 	return to_arx_dev(qp->ib.device);
 }
 
+/* The use of a key by a peer of the QP or by its work request. */
+static inline struct arx_key_use arx_qp_key_use(const struct arx_qp *qp,
+						u32 value)
+{
+	return (struct arx_key_use) {
+		.dev = arx_qp_dev(qp),
+		.pd = qp->ib.pd,
+		.qpn = qp->id.nr,
+		.value = value,
+	};
+}
+
 static inline struct arx_recvq *arx_qp_recvq(struct arx_qp *qp)
 {
 	return qp->srq ? &qp->srq->q : &qp->rq;

@@ -185,6 +185,7 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 	struct arx_key_use use = {
 		.dev = arx_qp_dev(qp),
 		.pd = qp->ib.pd,
+		.qpn = qp->id.nr,
 		.value = resp->rkey,
 		.access = IB_ACCESS_REMOTE_WRITE,
 		.iova = resp->va,
@@ -231,6 +232,7 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 	struct arx_key_use use = {
 		.dev = arx_qp_dev(qp),
 		.pd = qp->ib.pd,
+		.qpn = qp->id.nr,
 		.value = run->h.rkey,
 		.access = IB_ACCESS_REMOTE_WRITE,
 		.iova = run->h.va,
@@ -337,6 +339,7 @@ static void arx_responder_advance(struct arx_qp *qp, struct arx_run *run)
 static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
+	struct arx_key_use use;
 	enum arx_placed placed;
 	int err;
 
@@ -357,7 +360,8 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	if (run->h.flags & ARX_INV) {
 		/* On one machine, the payload may hold the same key. */
 		arx_iter_end(&run->payload);
-		err = arx_key_invalidate(arx_qp_dev(qp), qp->ib.pd, run->h.ex);
+		use = arx_qp_key_use(qp, run->h.ex);
+		err = arx_key_invalidate(&use);
 		if (err == -EBUSY) {
 			/*
 			 * As if the run had been lost: the peer sends it again.

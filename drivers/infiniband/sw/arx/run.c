@@ -40,7 +40,7 @@ arx_iter_sge_use(const struct arx_iter *it, const struct arx_sge *sge)
 		.dev = it->sge.dev,
 		.pd = it->sge.pd,
 		.value = sge->lkey,
-		.access = it->sge.access,
+		.access = it->sge.access | ARX_KEY_LOCAL,
 		.iova = sge->addr,
 		.length = sge->length,
 	};

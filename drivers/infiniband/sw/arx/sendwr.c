@@ -5,6 +5,7 @@
  * WQE, and the execution of work that needs no packet.
  */
 
+#include "mw.h"
 #include "sendwr.h"
 
 enum {
@@ -84,6 +85,11 @@ static const struct arx_sendwr_kind arx_sendwr_kinds[] = {
 	[IB_WR_LOCAL_INV] = {
 		.on = ON_RC | ON_UC,
 		.wc = IB_WC_LOCAL_INV,
+		.local = true,
+	},
+	[IB_WR_BIND_MW] = {
+		.on = ON_RC | ON_UC,
+		.wc = IB_WC_BIND_MW,
 		.local = true,
 	},
 };
@@ -286,12 +292,18 @@ void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe)
 int arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe)
 {
 	const struct arx_send_wqe *wqe = &swqe->wqe;
+	struct arx_key_use by = arx_qp_key_use(qp, wqe->ex);
 	struct arx_mr *mr;
 	int err;
 
-	if (wqe->opcode == IB_WR_LOCAL_INV) {
-		err = arx_key_invalidate(arx_qp_dev(qp), qp->ib.pd, wqe->ex);
-	} else {
+	switch (wqe->opcode) {
+	case IB_WR_LOCAL_INV:
+		err = arx_key_invalidate(&by);
+		break;
+	case IB_WR_BIND_MW:
+		err = arx_mw_bind(&by, wqe);
+		break;
+	default:
 		mr = (struct arx_mr *)(uintptr_t)wqe->reg.mr;
 		err = arx_mr_fast_reg(mr, qp->ib.pd, wqe->reg.key,
 				      wqe->reg.access);

@@ -353,8 +353,6 @@ static void absent(void)
 	struct ibv_td_init_attr td = {};
 	struct ibv_td *made;
 
-	expect(!ibv_alloc_mw(pd, IBV_MW_TYPE_2) && errno == EOPNOTSUPP,
-	       "a memory window: %s", name_of(errno));
 	expect(!ibv_open_xrcd(context, &xrcd) && errno == EOPNOTSUPP,
 	       "an XRC domain: %s", name_of(errno));
 	expect(!ibv_alloc_dm(context, &dm) && errno == EOPNOTSUPP,

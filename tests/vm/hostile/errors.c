@@ -51,8 +51,6 @@ static void absent_verbs(struct objects *o)
 	NO_OBJECT(EOPNOTSUPP, ibv_open_xrcd(o->context, &xrcd));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_wq(o->context, &wq));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_flow(o->qp[0], &flow));
-	NO_OBJECT(EOPNOTSUPP, ibv_alloc_mw(o->pd, IBV_MW_TYPE_1));
-	NO_OBJECT(EOPNOTSUPP, ibv_alloc_mw(o->pd, IBV_MW_TYPE_2));
 	FAILS(EOPNOTSUPP, ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 	FAILS(EOPNOTSUPP, ibv_modify_qp_rate_limit(o->qp[0], &rate));
 	FAILS(EOPNOTSUPP, ibv_query_ece(o->qp[0], &ece));
@@ -126,8 +124,10 @@ static void device_answers(struct objects *o)
 	expect(dev.atomic_cap == IBV_ATOMIC_GLOB, "atomics: %d", dev.atomic_cap);
 	expect(dev.max_mcast_grp == 1024 && dev.max_mcast_qp_attach == 1024, "groups: %d, %d", dev.max_mcast_grp,
 	       dev.max_mcast_qp_attach);
-	expect(dev.max_mw == 0 && dev.max_raw_ipv6_qp == 0 && dev.max_ee == 0, "what is not there: %d %d %d", dev.max_mw,
-	       dev.max_raw_ipv6_qp, dev.max_ee);
+	expect(dev.max_mw == 1 << 20 && dev.max_mr == dev.max_mw, "windows and regions: %d, %d", dev.max_mw, dev.max_mr);
+	expect(dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW && dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B &&
+	       !(dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2A), "types of windows: %#x", dev.device_cap_flags);
+	expect(dev.max_raw_ipv6_qp == 0 && dev.max_ee == 0, "what is not there: %d %d", dev.max_raw_ipv6_qp, dev.max_ee);
 	expect(dev.node_guid == dev.sys_image_guid, "the image's GUID is not the node's");
 
 	expect(!ibv_query_port(o->context, 1, &port), "ibv_query_port");

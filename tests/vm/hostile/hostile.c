@@ -163,8 +163,10 @@ void make_objects(struct objects *o, const char *device, bool v6)
 	o->cq = ibv_create_cq(o->context, 600, NULL, o->channel, 0);
 	o->srq = ibv_create_srq(o->pd, &srq);
 	o->mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-	if (!o->pd || !o->cq || !o->srq || !o->mr)
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
+	o->mw[0] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_1);
+	o->mw[1] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_2);
+	if (!o->pd || !o->cq || !o->srq || !o->mr || !o->mw[0] || !o->mw[1])
 		die("objects");
 	for (i = 0; i < NUM_QPS; i++)
 		make_qp(o, i);

@@ -35,6 +35,7 @@ struct objects {
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_mr *mr;
+	struct ibv_mw *mw[2];	/* of both types */
 	struct ibv_qp *qp[NUM_QPS];
 	union ibv_gid gid;
 	int gid_index;

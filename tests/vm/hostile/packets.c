@@ -26,6 +26,8 @@ static union ibv_gid gid_of(const char *address)
 	return gid;
 }
 
+#define WINDOW_QP	1	/* an RC QP, whose peer knows the rkey of a window */
+
 static void post_receives(struct objects *o)
 {
 	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, o->mr->lkey };
@@ -49,6 +51,19 @@ static void post_something(struct objects *o, struct ibv_qp *qp)
 	ibv_post_send(qp, &wr, &bad);
 }
 
+/* Bind the QP's window of type 2 anew: a packet may have ended it. */
+static void bind_again(struct objects *o, struct ibv_qp *qp)
+{
+	struct ibv_mw *mw = o->mw[1];
+	struct ibv_send_wr wr[2] = {
+		{ .next = &wr[1], .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = mw->rkey },
+		{ .opcode = IBV_WR_BIND_MW, .bind_mw = { mw, mw->rkey, {
+			o->mr, (uintptr_t)o->mem, MEM / 2, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ } } },
+	}, *bad;
+
+	ibv_post_send(qp, wr, &bad);
+}
+
 /* Make the QPs ready for the next packet, whatever the last one did. */
 static void revive(struct objects *o, const union ibv_gid *attacker)
 {
@@ -65,6 +80,8 @@ static void revive(struct objects *o, const union ibv_gid *attacker)
 		if (o->qp[i]->qp_type == IBV_QPT_RC)
 			/* responses may come, too */
 			post_something(o, o->qp[i]);
+		if (i == WINDOW_QP)
+			bind_again(o, o->qp[i]);
 	}
 	post_receives(o);
 }
@@ -76,8 +93,8 @@ void be_a_victim(struct objects *o, const char *attacker)
 	int i;
 
 	for (i = 0; i < NUM_QPS; i++)
-		printf("%u %u %u %llu\n", o->qp[i]->qp_type, o->qp[i]->qp_num, o->mr->rkey,
-		       (unsigned long long)(uintptr_t)o->mem);
+		printf("%u %u %u %llu\n", o->qp[i]->qp_type, o->qp[i]->qp_num,
+		       i == WINDOW_QP ? o->mw[1]->rkey : o->mr->rkey, (unsigned long long)(uintptr_t)o->mem);
 	printf("end\n");
 	fflush(stdout);
 	do

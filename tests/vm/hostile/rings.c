@@ -63,6 +63,17 @@ static void write_request(struct objects *o, struct ring *ring)
 		.inline_len = below(4) ? below(100) : random64(),
 		.rdma = { .remote_addr = (uintptr_t)o->mem + below(MEM), .rkey = below(3) ? o->mr->rkey : random64() },
 	};
+	if (wqe.opcode == IB_UVERBS_WR_BIND_MW && below(8)) {
+		wqe.bind.addr = (uintptr_t)o->mem + below(MEM);
+		wqe.bind.length = below(8) ? below(MEM) : random64();
+		wqe.bind.mr_lkey = below(8) ? o->mr->lkey : random64();
+		wqe.bind.mw_rkey = below(8) ? o->mw[below(2)]->rkey : random64();
+		wqe.bind.new_rkey = wqe.bind.mw_rkey ^ below(3);
+		wqe.bind.access = below(8) ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ : random64();
+	} else if (below(4) == 0) {
+		wqe.ex = o->mw[below(2)]->rkey ^ below(3);
+		wqe.rdma.rkey = o->mw[below(2)]->rkey ^ below(3);
+	}
 	struct arx_sge sge = {
 		.addr = below(4) ? (uintptr_t)o->mem + below(MEM) : random64(),
 		.length = below(3) ? below(9000) : random64(), .lkey = below(4) ? o->mr->lkey : random64(),

@@ -33,9 +33,9 @@
 /* seconds; all threads share the one CPU of the debug kernel */
 #define HANG		120
 
-enum kind { PD, CQ, SRQ, MR, AH, QP, KINDS };
+enum kind { PD, CQ, SRQ, MR, MW, AH, QP, KINDS };
 
-static const int count_of[KINDS] = { [PD] = 2, [CQ] = 3, [SRQ] = 2, [MR] = 4, [AH] = 2, [QP] = 8 };
+static const int count_of[KINDS] = { [PD] = 2, [CQ] = 3, [SRQ] = 2, [MR] = 4, [MW] = 3, [AH] = 2, [QP] = 8 };
 
 /*
  * An object, or NULL. Users hold the lock for reading, creation and destruction
@@ -133,7 +133,8 @@ static struct ibv_sge random_sge(struct ibv_mr *mr)
 
 static struct ibv_mr *make_mr(struct ibv_pd *pd)
 {
-	return ibv_reg_mr(pd, buffer, below(16) ? BUFFER : 1 + below(BUFFER), IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE);
+	return ibv_reg_mr(pd, buffer, below(16) ? BUFFER : 1 + below(BUFFER),
+			  IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_MW_BIND);
 }
 
 static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_cq *other, struct ibv_srq *srq, int i)
@@ -177,6 +178,8 @@ static void *make_in_pd(enum kind kind, int i, struct ibv_pd *pd)
 		return MAKE("ibv_create_srq", ibv_create_srq(pd, &srq));
 	case MR:
 		return MAKE("ibv_reg_mr", make_mr(pd));
+	case MW:
+		return MAKE("ibv_alloc_mw", ibv_alloc_mw(pd, below(2) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
 	case AH:
 		return MAKE("ibv_create_ah", ibv_create_ah(pd, &to));
 	default:
@@ -238,6 +241,8 @@ static int destroy(enum kind kind, void *object)
 		return DO("ibv_destroy_srq", ibv_destroy_srq(object));
 	case MR:
 		return DO("ibv_dereg_mr", ibv_dereg_mr(object));
+	case MW:
+		return DO("ibv_dealloc_mw", ibv_dealloc_mw(object));
 	case AH:
 		return DO("ibv_destroy_ah", ibv_destroy_ah(object));
 	default:
@@ -255,6 +260,7 @@ static void take_away(enum kind kind, void *object)
 		[CQ] = { IB_USER_VERBS_CMD_DESTROY_CQ, 6, 2 },
 		[SRQ] = { IB_USER_VERBS_CMD_DESTROY_SRQ, 6, 1 },
 		[MR] = { IB_USER_VERBS_CMD_DEREG_MR, 3, 0 },
+		[MW] = { IB_USER_VERBS_CMD_DEALLOC_MW, 3, 0 },
 		[AH] = { IB_USER_VERBS_CMD_DESTROY_AH, 3, 0 },
 		[QP] = { IB_USER_VERBS_CMD_DESTROY_QP, 6, 1 },
 	};
@@ -262,6 +268,7 @@ static void take_away(enum kind kind, void *object)
 			  kind == CQ ? ((struct ibv_cq *)object)->handle :
 			  kind == SRQ ? ((struct ibv_srq *)object)->handle :
 			  kind == MR ? ((struct ibv_mr *)object)->handle :
+			  kind == MW ? ((struct ibv_mw *)object)->handle :
 			  kind == AH ? ((struct ibv_ah *)object)->handle : ((struct ibv_qp *)object)->handle;
 	static uint8_t response[16];
 	struct {
@@ -283,7 +290,7 @@ static void take_away(enum kind kind, void *object)
 
 static void remake(void)
 {
-	static const enum kind often[] = { QP, QP, QP, QP, MR, MR, CQ, CQ, SRQ, AH, PD };
+	static const enum kind often[] = { QP, QP, QP, QP, MR, MR, MW, CQ, CQ, SRQ, AH, PD };
 	enum kind kind = often[below(ARRAY_SIZE(often))];
 	int i = below(count_of[kind]);
 	struct slot *slot = &slots[kind][i];
@@ -370,6 +377,23 @@ static void on_qp_group(struct ibv_qp *qp)
 		DO("ibv_detach_mcast", ibv_detach_mcast(qp, &group, 0));
 }
 
+/* Bind a window, or invalidate it here or there. */
+static void fill_window(struct ibv_send_wr *wr, struct ibv_mr *mr, struct ibv_mw *mw)
+{
+	wr->invalidate_rkey = mw->rkey + below(3);
+	if (below(3)) {
+		wr->opcode = IBV_WR_BIND_MW;
+		wr->bind_mw.mw = mw;
+		wr->bind_mw.rkey = mw->rkey + below(3);
+		wr->bind_mw.bind_info = (struct ibv_mw_bind_info){
+			.mr = mr, .addr = (uintptr_t)buffer + below(BUFFER / 2), .length = below(8) ? below(BUFFER / 2) : 0,
+			.mw_access_flags = ACCESS_REMOTE | (below(8) ? 0 : IBV_ACCESS_ZERO_BASED),
+		};
+	} else {
+		wr->opcode = below(2) ? IBV_WR_LOCAL_INV : IBV_WR_SEND_WITH_INV;
+	}
+}
+
 static void fill_send(struct ibv_send_wr *wr, struct ibv_qp *qp, struct ibv_sge *sge, struct ibv_mr *mr, struct ibv_ah *ah)
 {
 	*wr = (struct ibv_send_wr){
@@ -395,9 +419,10 @@ static void fill_send(struct ibv_send_wr *wr, struct ibv_qp *qp, struct ibv_sge 
 
 static void on_qp_send(struct ibv_qp *qp)
 {
-	struct slot *mr_slot = any_slot(MR), *ah_slot = any_slot(AH);
+	struct slot *mr_slot = any_slot(MR), *ah_slot = any_slot(AH), *mw_slot = any_slot(MW);
 	struct ibv_mr *mr = use_slot(mr_slot);
 	struct ibv_ah *ah = use_slot(ah_slot);
+	struct ibv_mw *mw = use_slot(mw_slot);
 	struct ibv_send_wr wr[4], *bad;
 	struct ibv_sge sge[4][2];
 	int k, n = 1 + below(4);
@@ -407,10 +432,17 @@ static void on_qp_send(struct ibv_qp *qp)
 		sge[k][1] = random_sge(mr);
 		sge[k][1].length %= 100;
 		fill_send(&wr[k], qp, sge[k], mr, ah);
+		if (mw && qp->qp_type != IBV_QPT_UD) {
+			if (below(6) == 0)
+				fill_window(&wr[k], mr, mw);
+			else if (below(4) == 0 && wr[k].opcode <= IBV_WR_RDMA_READ)
+				wr[k].wr.rdma.rkey = mw->rkey + below(3);
+		}
 		wr[k].next = k + 1 < n ? &wr[k + 1] : NULL;
 	}
 	if (mr && ah)
 		DO("ibv_post_send", ibv_post_send(qp, wr, &bad));
+	leave_slot(mw_slot);
 	leave_slot(ah_slot);
 	leave_slot(mr_slot);
 }
@@ -690,7 +722,7 @@ static void make_all(void)
 /* No thread uses anything any more, so everything can be destroyed. */
 static void destroy_all(void)
 {
-	static const enum kind order[] = { QP, AH, MR, SRQ, CQ, PD };
+	static const enum kind order[] = { QP, AH, MW, MR, SRQ, CQ, PD };
 	size_t k;
 	int i;
 

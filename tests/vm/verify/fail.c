@@ -2051,14 +2051,191 @@ close:
 	return !has_failed();
 }
 
-/* B's region begins at @addr from now on. */
-static void moved_to(struct end *e, uint64_t addr)
+/* B gives A this rkey and its first address. */
+static void give(struct end *e, uint32_t rkey, uint64_t addr)
 {
 	if (is(B)) {
-		e->me.rkey[0] = e->mem.mr->rkey;
+		e->me.rkey[0] = rkey;
 		e->me.addr[0] = addr;
 	}
 	ctl_swap(&e->me, &e->peer, sizeof(e->me));
+}
+
+/* A request of A at byte @at of what B gave; connect anew if it is refused. */
+static void try_remote(struct end *e, enum ibv_wr_opcode opcode, int at, uint32_t len, bool ok)
+{
+	struct ibv_sge sge = piece(e, 0, len);
+	struct ibv_send_wr wr = request(e, 1, opcode, &sge);
+	struct peer given = e->me;
+
+	if (is(A)) {
+		if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+			wr.wr.atomic.remote_addr += at;
+		else
+			wr.wr.rdma.remote_addr += at;
+		if (opcode == IBV_WR_SEND_WITH_INV)
+			wr.invalidate_rkey = e->peer.rkey[0];
+		post(e, wr);
+		expect(e, 1, ok ? IBV_WC_SUCCESS : IBV_WC_REM_ACCESS_ERR);
+		memset(e->mem.base, SENT, len);
+	}
+	if (ok) {
+		ctl_barrier();
+		return;
+	}
+	if (is(B) && opcode == IBV_WR_SEND_WITH_INV)
+		expect(e, 101, IBV_WC_WR_FLUSH_ERR);
+	reconnect(e);
+	give(e, given.rkey[0], given.addr[0]);
+}
+
+struct window {
+	struct ibv_mw *mw;
+	uint32_t rkey;
+};
+
+/* B's own request that binds (or, with 0 bytes, ends) a window. */
+static void bind_window(struct end *e, struct window *w, size_t from, size_t len, int access,
+			enum ibv_wc_status status)
+{
+	struct ibv_mw_bind_info info = {
+		.mr = e->mem.mr, .addr = (uintptr_t)e->mem.base + from, .length = len, .mw_access_flags = access,
+	};
+	struct ibv_mw_bind bind = { .wr_id = 50, .send_flags = IBV_SEND_SIGNALED, .bind_info = info };
+	struct ibv_send_wr wr = { .wr_id = 50, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_wc wc;
+
+	if (w->mw->type == IBV_MW_TYPE_1) {
+		check_zero(ibv_bind_mw(e->qp, w->mw, &bind), "ibv_bind_mw");
+		w->rkey = w->mw->rkey;
+	} else if (!len) {
+		wr.opcode = IBV_WR_LOCAL_INV;
+		wr.invalidate_rkey = w->rkey;
+		post(e, wr);
+	} else {
+		w->rkey = ibv_inc_rkey(w->rkey);
+		wr.bind_mw.mw = w->mw;
+		wr.bind_mw.rkey = w->rkey;
+		wr.bind_mw.bind_info = info;
+		post(e, wr);
+	}
+	wc = expect(e, 50, status);
+	if (!wc.status && wc.opcode != IBV_WC_BIND_MW && wc.opcode != IBV_WC_LOCAL_INV)
+		failed("a bind completes with opcode %d", wc.opcode);
+}
+
+/* What A may do with a window, and how its access ends. */
+static void use_window(struct end *e, enum ibv_mw_type type)
+{
+	const int rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+	uint64_t base = (uintptr_t)e->mem.base;
+	struct window w = {};
+	int err;
+
+	if (is(B)) {
+		w.mw = ibv_alloc_mw(e->pd, type);
+		if (!w.mw) {
+			failed("ibv_alloc_mw: %s", strerror(errno));
+			return;
+		}
+		w.rkey = w.mw->rkey;
+		bind_window(e, &w, 4096, 4096, rights, IBV_WC_SUCCESS);
+	}
+	give(e, w.rkey, base + 4096);
+	try_remote(e, IBV_WR_RDMA_WRITE, 0, 4096, true);
+	try_remote(e, IBV_WR_RDMA_READ, 4032, 64, true);
+	try_remote(e, IBV_WR_RDMA_WRITE, 4033, 64, false);
+	try_remote(e, IBV_WR_RDMA_READ, -1, 2, false);
+	try_remote(e, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, false);
+	if (type == IBV_MW_TYPE_1) {
+		if (is(B))
+			post_recv(e, 101, 0, 4096);
+		ctl_barrier();
+		try_remote(e, IBV_WR_SEND_WITH_INV, 0, 8, false);
+	}
+	try_remote(e, IBV_WR_RDMA_WRITE, 1, 64, true);
+
+	/* The region cannot go before the window's access ends. */
+	if (is(B)) {
+		repoison(e, 0, 8192);
+		err = ibv_dereg_mr(e->mem.mr);
+		if (err != EBUSY)
+			failed("ibv_dereg_mr of a region with a window: %s", strerror(err));
+		err = ibv_rereg_mr(e->mem.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ACCESS_ALL);
+		if (!err || errno != EBUSY)
+			failed("ibv_rereg_mr of a region with a window: %d, %s", err, strerror(errno));
+		bind_window(e, &w, 0, 0, 0, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	try_remote(e, IBV_WR_RDMA_WRITE, 0, 64, false);
+	if (is(B))
+		bind_window(e, &w, 4096, 4096, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED, IBV_WC_SUCCESS);
+	give(e, w.rkey, 0);
+	try_remote(e, IBV_WR_RDMA_READ, 0, 4096, true);
+	try_remote(e, IBV_WR_RDMA_WRITE, 0, 64, false);
+	if (is(B)) {
+		bind_window(e, &w, 0, 0, 0, IBV_WC_SUCCESS);
+		bind_window(e, &w, MEM - 4096, 4097, rights, IBV_WC_MW_BIND_ERR);
+	}
+	reconnect(e);
+	if (is(B)) {
+		bind_window(e, &w, 4096, 4096, rights, IBV_WC_SUCCESS);
+		check_zero(ibv_dealloc_mw(w.mw), "ibv_dealloc_mw");
+	}
+	give(e, w.rkey, base + 4096);
+	try_remote(e, IBV_WR_RDMA_WRITE, 0, 64, false);
+}
+
+/* A context that is closed with a bound window leaves nothing behind. */
+static void leave_window(const struct config *c)
+{
+	static const struct shape usual;
+	struct ibv_context *other = ibv_open_device(context->device);
+	struct end x = { .c = c };
+	struct window w = {};
+
+	x.pd = other ? ibv_alloc_pd(other) : NULL;
+	x.cq = x.pd ? ibv_create_cq(other, DEPTH, NULL, NULL, 0) : NULL;
+	x.qp = x.cq ? end_qp(&x, &usual) : NULL;
+	w.mw = x.qp ? ibv_alloc_mw(x.pd, IBV_MW_TYPE_2) : NULL;
+	if (!w.mw || !region_make(&x.mem, x.pd, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND)) {
+		failed("no objects in another context: %s", strerror(errno));
+		return;
+	}
+	peer_describe(&x.me, x.qp, c);
+	w.rkey = w.mw->rkey;
+	if (qp_init(x.qp, c, REMOTE_ALL) && qp_connect(x.qp, c, x.me.psn, &x.me))
+		bind_window(&x, &w, 0, 4096, IBV_ACCESS_REMOTE_READ, IBV_WC_SUCCESS);
+	check_zero(ibv_close_device(other), "ibv_close_device");
+	munmap(x.mem.map, x.mem.map_len);
+}
+
+static bool windows(const struct config *c)
+{
+	struct end e;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		check_zero(ibv_dereg_mr(e.mem.mr), "ibv_dereg_mr");
+		e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND);
+		if (!e.mem.mr)
+			failed("ibv_reg_mr: %s", strerror(errno));
+	}
+	use_window(&e, IBV_MW_TYPE_1);
+	use_window(&e, IBV_MW_TYPE_2);
+	if (is(B))
+		leave_window(c);
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+/* B's region begins at @addr from now on. */
+static void moved_to(struct end *e, uint64_t addr)
+{
+	give(e, e->mem.mr->rkey, addr);
 }
 
 /* A writes, reads and sends to B's region, which may begin at 0. */
@@ -2559,6 +2736,7 @@ const struct fail_case fail_cases[] = {
 	{ "dereg_busy", dereg_busy },
 	{ "rereg_busy", rereg_busy },
 	{ "zero_based", zero_based },
+	{ "windows", windows },
 	{ "reset_busy", reset_busy },
 	{ "resize_busy", resize_busy },
 	{ "cut_off", cut_off },

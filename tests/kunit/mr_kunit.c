@@ -222,6 +222,7 @@ static void mr__dma_remote(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
 	void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	struct arx_key *key;
 	struct ib_mr *ib;
 	u32 len;
 
@@ -229,12 +230,12 @@ static void mr__dma_remote(struct kunit *test)
 	ib = arx_get_dma_mr(&t->pd, IB_ACCESS_REMOTE_READ);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
 	len = 8;
-	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(&to_arx_mr(ib)->key, (uintptr_t)page + 9,
-					    &len), page + 9);
+	key = &to_arx_mr(ib)->key;
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(key, (uintptr_t)page + 9, &len),
+			    page + 9);
 	KUNIT_EXPECT_EQ(test, len, 8);
 	len = 8;
-	KUNIT_EXPECT_NULL(test, arx_mr_at(&to_arx_mr(ib)->key, 0x8000000000000000ULL,
-					  &len));
+	KUNIT_EXPECT_NULL(test, arx_mr_at(key, 0x8000000000000000ULL, &len));
 	arx_dereg_mr(ib, NULL);
 }
 
@@ -290,7 +291,8 @@ static void mr__fast_reg(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, find(&t->dev, &t->pd, key,
 				       IB_ACCESS_REMOTE_READ,
 					      mr->ib.iova, len), mr);
-	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(&mr->key, mr->ib.iova, &len), buf + 100);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(&mr->key, mr->ib.iova, &len),
+			    buf + 100);
 	KUNIT_EXPECT_EQ(test, len, 3 * SZ_4K - 100);
 	arx_dereg_mr(&mr->ib, NULL);
 }

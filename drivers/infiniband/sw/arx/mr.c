@@ -305,8 +305,8 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 }
 
 /*
- * True if @mr can get @access as it is: its memory need not be pinned again, and
- * its addresses stay.
+ * True if @mr can get @access as it is: its memory need not be pinned again,
+ * and its addresses stay.
  */
 static bool arx_mr_can_get(const struct arx_mr *mr, int access)
 {

@@ -199,8 +199,8 @@ void arx_ring_destroy(struct arx_ring *ring)
  *
  * Context: may sleep.
  */
-void arx_ring_offer(struct arx_ring *next, struct arx_ring *ring,
-		    spinlock_t *lock)
+void arx_ring_offer(struct arx_ring *next,
+		    struct arx_ring *ring, spinlock_t *lock)
 {
 	spin_lock_bh(lock);
 	swap(*next, *ring);
@@ -219,8 +219,8 @@ void arx_ring_offer(struct arx_ring *next, struct arx_ring *ring,
  * Context: may sleep.
  * Return: 0, -EINVAL if there is no new ring, or the error of @move.
  */
-int arx_ring_replace(struct arx_ring *ring, struct arx_ring *next,
-		     spinlock_t *lock,
+int arx_ring_replace(struct arx_ring *ring,
+		     struct arx_ring *next, spinlock_t *lock,
 		     int (*move)(struct arx_ring *from, struct arx_ring *to))
 {
 	struct arx_ring other = {};

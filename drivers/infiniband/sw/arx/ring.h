@@ -35,10 +35,10 @@ struct arx_ring {
 int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
 		    struct ib_ucontext *uctx, struct arx_ring_info *info);
 void arx_ring_destroy(struct arx_ring *ring);
-void arx_ring_offer(struct arx_ring *next, struct arx_ring *ring,
-		    spinlock_t *lock);
-int arx_ring_replace(struct arx_ring *ring, struct arx_ring *next,
-		     spinlock_t *lock,
+void arx_ring_offer(struct arx_ring *next,
+		    struct arx_ring *ring, spinlock_t *lock);
+int arx_ring_replace(struct arx_ring *ring,
+		     struct arx_ring *next, spinlock_t *lock,
 		     int (*move)(struct arx_ring *from, struct arx_ring *to));
 
 static inline u32 arx_ring_entries(const struct arx_ring *ring)

@@ -25,6 +25,7 @@
 #include <rdma/ib_addr.h>
 
 #include "account.h"
+#include "ip.h"
 #include "mcast.h"
 #include "responder.h"
 
@@ -355,15 +356,16 @@ static int arx_member_add(struct arx_group *group, struct arx_qp *qp)
  */
 int arx_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 {
-	const struct in6_addr *addr = (struct in6_addr *)gid->raw;
+	struct in6_addr addr = *(struct in6_addr *)gid->raw;
 	struct arx_dev *dev = to_arx_dev(ib->device);
 	struct arx_group *group;
 	int err;
 
+	arx_ip_widen_group(&addr);
 	mutex_lock(&dev->mcast.lock);
-	group = arx_group_find(dev, addr);
+	group = arx_group_find(dev, &addr);
 	if (!group)
-		group = arx_group_create(dev, addr);
+		group = arx_group_create(dev, &addr);
 	err = PTR_ERR_OR_ZERO(group);
 	if (!err) {
 		err = arx_member_add(group, to_arx_qp(ib));
@@ -386,13 +388,14 @@ int arx_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
  */
 int arx_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 {
-	const struct in6_addr *addr = (struct in6_addr *)gid->raw;
+	struct in6_addr addr = *(struct in6_addr *)gid->raw;
 	struct arx_dev *dev = to_arx_dev(ib->device);
 	struct arx_member *member = NULL;
 	struct arx_group *group;
 
+	arx_ip_widen_group(&addr);
 	mutex_lock(&dev->mcast.lock);
-	group = arx_group_find(dev, addr);
+	group = arx_group_find(dev, &addr);
 	if (group)
 		member = arx_member_find(group, to_arx_qp(ib));
 	if (member) {

@@ -267,6 +267,8 @@ static unsigned long measure(const struct way *way, enum ibv_mtu mtu, int rd, in
  * long as the host likes. Only a length that every measurement reaches is the
  * kernel's.
  */
+#define TRIES	40
+
 static int longest(unsigned long most, bool two)
 {
 	int bad = 0, i;
@@ -275,7 +277,7 @@ static int longest(unsigned long most, bool two)
 	for (w = 0; w < sizeof(ways) / sizeof(*ways); w++) {
 		for (i = 0; i < 8; i++) {
 			enum ibv_mtu mtu = i & 1 ? IBV_MTU_4096 : IBV_MTU_256;
-			int rd = i & 2 ? 16 : 1, tries = 10;
+			int rd = i & 2 ? 16 : 1, tries = TRIES;
 			bool fence = i & 4;
 			unsigned long us, least = -1UL;
 			double start = now();

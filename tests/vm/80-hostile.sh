@@ -121,6 +121,7 @@ fi
 hosts
 check verbs 60 h1 hostile verbs "$dev1"
 check errors 60 h1 hostile errors "$dev1"
+check srq 30 h1 hostile srq "$dev1"
 unharmed commands h1 hostile commands "$dev1" $seconds
 kicks=$(counter "$dev1" kicks h1) errors=$(counter "$dev1" send_err h1)
 unharmed rings h1 hostile rings "$dev1" $seconds

@@ -243,8 +243,84 @@ static void states(struct objects *o)
 	to_state(ud, IBV_QPS_RESET);
 }
 
+/*
+ * The attributes that a step sets are there in the same and in later states. The
+ * core takes the hop limit from the route.
+ */
+struct step {
+	enum ibv_qp_state state;
+	int mask;
+};
+
+static const struct step steps[] = {
+	{ IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+	  IBV_QP_MIN_RNR_TIMER },
+	{ IBV_QPS_RTS, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC },
+};
+
+#define SAME(field) \
+	expect(is.field == set->field, "state %d: " #field " is %lld, not %lld", is.qp_state, (long long)is.field, \
+	       (long long)set->field)
+
+static void expect_attributes(struct ibv_qp *qp, const struct ibv_qp_attr *set, int mask)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr is = {};
+
+	expect(!ibv_query_qp(qp, &is, mask, &init), "ibv_query_qp");
+	SAME(qp_state);
+	SAME(port_num);
+	SAME(pkey_index);
+	SAME(qp_access_flags);
+	if (mask & IBV_QP_AV) {
+		SAME(path_mtu);
+		SAME(dest_qp_num);
+		SAME(rq_psn);
+		SAME(max_dest_rd_atomic);
+		SAME(min_rnr_timer);
+		SAME(ah_attr.is_global);
+		SAME(ah_attr.port_num);
+		SAME(ah_attr.sl);
+		SAME(ah_attr.grh.sgid_index);
+		SAME(ah_attr.grh.traffic_class);
+		SAME(ah_attr.grh.flow_label);
+		expect(!memcmp(&is.ah_attr.grh.dgid, &set->ah_attr.grh.dgid, sizeof(union ibv_gid)), "another GID");
+	}
+	if (mask & IBV_QP_SQ_PSN) {
+		SAME(sq_psn);
+		SAME(timeout);
+		SAME(retry_cnt);
+		SAME(rnr_retry);
+		SAME(max_rd_atomic);
+	}
+}
+
+static void attributes(struct objects *o, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr set = {
+		.port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ, .path_mtu = IBV_MTU_512, .dest_qp_num = 0x123456,
+		.rq_psn = 0xfedcba, .max_dest_rd_atomic = 3, .min_rnr_timer = 17, .sq_psn = 0x654321, .timeout = 9,
+		.retry_cnt = 5, .rnr_retry = 6, .max_rd_atomic = 2,
+		.ah_attr = { .is_global = 1, .port_num = 1, .sl = 3,
+			     .grh = { .dgid = o->gid, .sgid_index = o->gid_index, .hop_limit = 64, .traffic_class = 104,
+				      .flow_label = 0x54321 } },
+	};
+	int mask = IBV_QP_STATE;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		set.qp_state = steps[i].state;
+		mask |= steps[i].mask;
+		FAILS(0, ibv_modify_qp(qp, &set, IBV_QP_STATE | steps[i].mask));
+		expect_attributes(qp, &set, mask);
+	}
+	to_state(qp, IBV_QPS_RESET);
+}
+
 void expect_errors(struct objects *o)
 {
+	attributes(o, o->qp[0]);
 	device_answers(o);
 	queue_sizes(o);
 	states(o);

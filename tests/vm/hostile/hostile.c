@@ -2,6 +2,7 @@
 /*
  * hostile verbs DEVICE
  * hostile errors DEVICE
+ * hostile srq DEVICE
  * hostile commands DEVICE SECONDS
  * hostile rings DEVICE SECONDS
  * hostile threads DEVICE SECONDS [rude]
@@ -215,6 +216,8 @@ int main(int argc, char **argv)
 		abuse_verbs(&o);
 	else if (!strcmp(verb, "errors"))
 		expect_errors(&o);
+	else if (!strcmp(verb, "srq"))
+		break_srq(&o);
 	else if (!strcmp(verb, "commands") && argc == 4)
 		abuse_commands(&o, atoi(argv[3]));
 	else if (!strcmp(verb, "rings") && argc == 4)

@@ -66,6 +66,7 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely);
 void inject_faults(struct objects *o);
 void exhaust(struct objects *o, const char *kind, unsigned int most);
 void abuse_rings(struct objects *o, int seconds);
+void break_srq(struct objects *o);
 void be_a_victim(struct objects *o, const char *attacker);
 void send_file(struct objects *o, const char *to, const char *file, uint32_t len);
 void be_a_member(struct objects *o, const char *group);

@@ -5,6 +5,7 @@
  * real mappings.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <rdma/arx-abi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,6 +123,91 @@ static void scribble(struct objects *o)
 		write_request(o, ring);
 		write_index(ring);
 	}
+}
+
+/* The ring that is not among the first @known of the mappings. */
+static struct ring *new_ring(size_t known)
+{
+	size_t i, j;
+
+	find_rings();
+	for (i = known; i < num_rings; i++) {
+		for (j = 0; j < known && rings[j].mem != rings[i].mem; j++)
+			;
+		if (j == known)
+			return &rings[i];
+	}
+	die("no ring of the SRQ");
+	return NULL;
+}
+
+static void expect_event(struct objects *o, enum ibv_event_type type, const void *object)
+{
+	struct pollfd async = { .fd = o->context->async_fd, .events = POLLIN };
+	struct ibv_async_event event;
+
+	if (poll(&async, 1, 10000) != 1 || ibv_get_async_event(o->context, &event)) {
+		expect(false, "no event, but %s", ibv_event_type_str(type));
+		return;
+	}
+	expect(event.event_type == type && event.element.srq == object, "%s, not %s",
+	       ibv_event_type_str(event.event_type), ibv_event_type_str(type));
+	ibv_ack_async_event(&event);
+}
+
+static struct ibv_qp *qp_of_srq(struct objects *o, struct ibv_srq *srq)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .srq = srq,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(o->pd, &attr);
+
+	if (!qp)
+		die("ibv_create_qp");
+	return qp;
+}
+
+/*
+ * The process breaks the ring of its SRQ. The first message finds it: the SRQ's
+ * owner and the QP's get an event each, the sender a status. A second QP of the
+ * SRQ fails, too, and the SRQ reports nothing again.
+ */
+void break_srq(struct objects *o)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 32, .max_sge = 1 } };
+	volatile struct arx_ring_hdr *hdr;
+	struct ibv_srq *srq;
+	size_t known;
+	int i;
+
+	find_rings();
+	known = num_rings;
+	srq = ibv_create_srq(o->pd, &attr);
+	if (!srq)
+		die("ibv_create_srq");
+	hdr = (void *)new_ring(known)->mem;
+	hdr->prod = hdr->cons + 1000;
+	for (i = 0; i < 2; i++) {
+		struct ibv_qp *qp = qp_of_srq(o, srq), *peer = o->qp[i ? 2 : 0];
+		struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+		double end = now() + 10;
+		struct ibv_wc wc = {};
+
+		connect_qp(o, qp, peer->qp_num, &o->gid);
+		connect_qp(o, peer, qp->qp_num, &o->gid);
+		expect(!ibv_post_send(peer, &wr, &bad), "ibv_post_send");
+		while (!ibv_poll_cq(o->cq, 1, &wc) && now() < end)
+			;
+		expect(wc.qp_num == peer->qp_num && wc.status == IBV_WC_REM_OP_ERR, "a SEND to a broken SRQ: %s",
+		       ibv_wc_status_str(wc.status));
+		if (!i)
+			expect_event(o, IBV_EVENT_SRQ_ERR, srq);
+		expect_event(o, IBV_EVENT_QP_FATAL, qp);
+		expect(!ibv_destroy_qp(qp), "ibv_destroy_qp");
+	}
+	expect(!ibv_destroy_srq(srq), "ibv_destroy_srq");
+	print_result("srq");
 }
 
 void abuse_rings(struct objects *o, int seconds)

@@ -4,7 +4,7 @@
 # status, nothing is left behind. The debug kernel injects the faults and looks
 # for leaks.
 # kernels: uml
-# timeout: 400
+# timeout: 800
 
 source "$(dirname "$0")/lib.sh"
 
@@ -79,11 +79,20 @@ fragmented() {
 	return $status
 }
 
-full && count=20000 || count=2000
+# A link's creation has some thousand allocations, half of which may fail.
+links() {
+	h1 ip link add extra type veth peer name extra-peer
+	h1 ip link set extra up
+	h1 hostile links extra "$stride"
+	h1 ip link del extra
+}
+
+full && count=20000 stride=37 || count=2000 stride=499
 hosts
 sleeping_fail Y
 check fragmented 60 fragmented
 check verbs 100 h1 hostile faults "$dev1"
+check links 300 links
 for percent in 5 50; do
 	failing 1 2 $percent "hosts-$percent-percent: op=mix size=20000 vary=1 qps=4 both=1 count=$count timeout=12 limit=60"
 	failing 1 1 $percent "host-$percent-percent: op=mix size=20000 vary=1 qps=4 both=1 count=$count timeout=12 limit=60"

@@ -8,18 +8,23 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <rdma/rdma_netlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "hostile.h"
 
 #define LONG_REGION	(8 << 20)
-#define MOST_FAULTS	3000	/* no verb has that many */
+#define MOST_FAULTS	50000	/* a link has 20000, most for sysfs; a verb has hundreds */
 
 static struct objects *o;
 static int fail_nth;
+static int stride = 1;	/* one fault in so many, from a random one on */
 static uint8_t *long_buffer;
 
 /* The objects that verbs create and destroy. */
@@ -71,7 +76,7 @@ static void fail_each(const char *name, int (*before)(void), int (*verb)(void), 
 	int nth, err, again, refused = 0;
 	bool fired = true;
 
-	for (nth = 1; fired && nth < MOST_FAULTS; nth++) {
+	for (nth = 1 + below(stride); fired && nth < MOST_FAULTS; nth += stride) {
 		if (before)
 			expect(!before(), "%s: nothing to call it on at fault %d", name, nth);
 		arm(nth);
@@ -93,7 +98,7 @@ static void fail_each(const char *name, int (*before)(void), int (*verb)(void), 
 		}
 	}
 	expect(!fired, "%s has no end of faults", name);
-	printf("# %s: %d faults, %d times refused\n", name, nth - 2, refused);
+	printf("# %s: %d faults, %d times refused\n", name, (nth - 1) / stride - 1, refused);
 }
 
 /* ---- verbs: 0 or an errno value ---- */
@@ -504,15 +509,128 @@ static void fail_rereg(void)
 	expect(!end_mr() && !ibv_dealloc_pd(other_pd), "ibv_dereg_mr after ibv_rereg_mr");
 }
 
+/* ---- links ---- */
+
+#define EXTRA_LINK	"arx-faults"
+
+static int netlink;
+static const char *link_netdev;
+
+static void put(struct nlmsghdr *h, int type, const void *value, size_t len)
+{
+	struct nlattr *attr = (void *)((char *)h + h->nlmsg_len);
+
+	attr->nla_type = type;
+	attr->nla_len = NLA_HDRLEN + len;
+	memcpy(attr + 1, value, len);
+	h->nlmsg_len += NLA_ALIGN(attr->nla_len);
+}
+
+/*
+ * The kernel does what the message asks for before send() returns. Without
+ * memory for the answer it returns ENOBUFS.
+ */
+static int ask(struct nlmsghdr *h, int command)
+{
+	struct { struct nlmsghdr h; struct nlmsgerr e; } answer;
+
+	h->nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
+	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	if (send(netlink, h, h->nlmsg_len, 0) < 0 || recv(netlink, &answer, sizeof(answer), MSG_TRUNC) < 0)
+		return errno;
+	return -answer.e.error;
+}
+
+static bool link_is_there(void)
+{
+	return !access("/sys/class/infiniband/" EXTRA_LINK "/ports", F_OK);
+}
+
+static int add_link(void)
+{
+	char room[256] = "";
+	struct nlmsghdr *h = (void *)room;
+	int err;
+
+	h->nlmsg_len = NLMSG_HDRLEN;
+	put(h, RDMA_NLDEV_ATTR_DEV_NAME, EXTRA_LINK, sizeof(EXTRA_LINK));
+	put(h, RDMA_NLDEV_ATTR_LINK_TYPE, "arx", sizeof("arx"));
+	put(h, RDMA_NLDEV_ATTR_NDEV_NAME, link_netdev, strlen(link_netdev) + 1);
+	err = ask(h, RDMA_NLDEV_CMD_NEWLINK);
+	return err == ENOBUFS && link_is_there() ? 0 : err;
+}
+
+static uint32_t link_index(void)
+{
+	uint32_t index;
+	FILE *file;
+
+	if (!link_is_there())
+		return -1;
+	file = popen("rdma dev show " EXTRA_LINK, "r");
+	if (!file || fscanf(file, "%u:", &index) != 1)
+		die("rdma dev show");
+	pclose(file);
+	return index;
+}
+
+static uint32_t added;
+
+static int add_known_link(void)
+{
+	int err = add_link();
+
+	added = err ? 0 : link_index();
+	return err;
+}
+
+static int del_link(void)
+{
+	char room[256] = "";
+	struct nlmsghdr *h = (void *)room;
+	int err;
+
+	h->nlmsg_len = NLMSG_HDRLEN;
+	put(h, RDMA_NLDEV_ATTR_DEV_INDEX, &added, sizeof(added));
+	err = ask(h, RDMA_NLDEV_CMD_DELLINK);
+	return err == ENOBUFS && !link_is_there() ? 0 : err;
+}
+
+static int del_new_link(void)
+{
+	added = link_index();
+	return del_link();
+}
+
+static void open_fail_nth(void)
+{
+	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
+	if (fail_nth < 0)
+		die("/proc/thread-self/fail-nth");
+}
+
+void inject_faults_into_links(const char *netdev, int every)
+{
+	link_netdev = netdev;
+	stride = every;
+	netlink = socket(AF_NETLINK, SOCK_RAW, NETLINK_RDMA);
+	if (netlink < 0)
+		die("NETLINK_RDMA");
+	open_fail_nth();
+	fail_each("rdma link add", NULL, add_link, del_new_link);
+	fail_each("rdma link del", add_known_link, del_link, NULL);
+	print_result("links");
+}
+
 void inject_faults(struct objects *objects)
 {
 	size_t i;
 
 	o = objects;
-	fail_nth = open("/proc/thread-self/fail-nth", O_RDWR);
+	open_fail_nth();
 	long_buffer = mmap(NULL, LONG_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (fail_nth < 0 || long_buffer == MAP_FAILED)
-		die("/proc/thread-self/fail-nth");
+	if (long_buffer == MAP_FAILED)
+		die("mmap");
 	memset(long_buffer, 1, LONG_REGION);
 	for (i = 0; i < ARRAY_SIZE(pairs); i++) {
 		fail_each(pairs[i].name, NULL, pairs[i].verb, pairs[i].end);

@@ -7,6 +7,7 @@
  * hostile rings DEVICE SECONDS
  * hostile threads DEVICE SECONDS [rude]
  * hostile faults DEVICE
+ * hostile links NETDEV STRIDE
  * hostile exhaust DEVICE KIND MOST
  * hostile victim DEVICE ATTACKER
  *	QPs as targets of packets; prints them, ends with its input
@@ -79,7 +80,9 @@ double now(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	/* Without a vDSO, an injected fault may hit this. */
+	while (clock_gettime(CLOCK_MONOTONIC, &t))
+		;
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
@@ -209,6 +212,10 @@ int main(int argc, char **argv)
 	choose_seed();
 	if (!strcmp(verb, "packets") && argc == 5)
 		return send_packets(argv[2], argv[3], atoi(argv[4]));
+	if (!strcmp(verb, "links") && argc == 4 && atoi(argv[3]) > 0) {
+		inject_faults_into_links(argv[2], atoi(argv[3]));
+		return verdict();
+	}
 	if (!*verb)
 		return 2;
 	make_objects(&o, argv[2], argc > 3 && strchr(argv[3], ':'));

@@ -64,6 +64,7 @@ void abuse_commands(struct objects *o, int seconds);
 void random_command(struct objects *o);
 void abuse_by_threads(struct objects *o, int seconds, bool rudely);
 void inject_faults(struct objects *o);
+void inject_faults_into_links(const char *netdev, int every);
 void exhaust(struct objects *o, const char *kind, unsigned int most);
 void abuse_rings(struct objects *o, int seconds);
 void break_srq(struct objects *o);

@@ -102,10 +102,13 @@ at_once() {
 }
 
 # A disturbed CPU resumes polling when the disturbance is over.
+more_kicks() { (( $(counter "$dev1" kicks h1) > $1 )); }
 comes_back() {
 	local away spinner stream
+	away=$(counter "$dev1" kicks h1)
 	stream 1 -D 5 >/dev/null &
 	stream=$!
+	until_true 20 more_kicks $away
 	taskset -c 1 sh -c 'while :; do :; done' &
 	spinner=$!
 	sleep 1

@@ -183,23 +183,27 @@ struct arx_req {
  * @cpu: the CPU that polls, -1 for none; published
  * @app_cpu: the CPU of the application when @cpu was chosen
  * @repick: in jiffies: time to choose @cpu again
- * @idle_polls: fruitless polls in a row
+ * @idle_polls: fruitless polls by the timer in a row
+ * @at_once: the next poll does not wait for the timer
+ * @found: local_clock() when a poll last found requests
  * @recheck: number of requests after the end of polling after which the
  *	conditions are checked again
  * @poll_shift: log2 of the ratio of doorbell_usecs to the present interval
- * @last_fetched: req.fetched at the last poll or check of the conditions
+ * @last_posted: requests posted at the last poll or check of the conditions
  * @heard: resp.msn at the last check of the conditions
  * @timer: the next poll
  */
 struct arx_watch {
 	bool on;
+	bool at_once;
 	u8 idle_polls;
 	u8 recheck;
 	u8 poll_shift;
 	int cpu;
 	int app_cpu;
-	u32 last_fetched;
+	u32 last_posted;
 	u32 heard;
+	u64 found;
 	unsigned long repick;
 	struct hrtimer timer;
 };

@@ -8,10 +8,12 @@
  *
  * Several CPUs share the polling, as far as they are idle, so that the
  * application's CPU does not do all of it. A CPU that is completely idle does
- * not wait for the timer, until a number of polls were fruitless.
+ * not wait for the timer, until polls have been fruitless for as long as the
+ * timer's shortest interval.
  */
 
 #include <linux/hrtimer.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
 #include <linux/sysfs.h>
 
@@ -19,6 +21,7 @@
 #include "cq.h"
 #include "schedule.h"
 #include "watch.h"
+#include "worker.h"
 
 /*
  * This many outstanding requests mean that the application is streaming. The
@@ -27,18 +30,11 @@
 #define ARX_WATCH_DEPTH		8
 
 /*
- * Polling ends after this many fruitless polls in a row. A program with many
- * QPs returns to a ring only after all others, and to start polling again is
- * more work than these polls.
+ * Polling ends after this many fruitless polls by the timer in a row. A program
+ * with many QPs returns to a ring only after all others, and to start polling
+ * again is more work than these polls.
  */
-#define ARX_WATCH_IDLE_POLLS		20
-
-/*
- * On an idle CPU, this many of them come without the timer: a program that has
- * just been notified of completions is posting the next requests. Waiting for
- * the timer would leave that CPU idle and the work to the application's kicks.
- */
-#define ARX_WATCH_AT_ONCE	12
+#define ARX_WATCH_IDLE_POLLS	20
 
 /*
  * Pick the polling CPU again after this many milliseconds, at the next kick:
@@ -109,6 +105,15 @@ void arx_watch_init(struct arx_qp *qp)
 }
 
 /*
+ * Requests that the application has posted so far. A turn may have fetched
+ * fewer: softirqs copy for a QP only what its process has paid for.
+ */
+static u32 arx_watch_posted(const struct arx_qp *qp)
+{
+	return arx_ring_pending(&qp->sq, 0);
+}
+
+/*
  * True if the last WQE was short, judged by its copy. If copies have moved
  * since it was completed, the copy is zero and counts as short.
  */
@@ -147,12 +152,14 @@ static bool arx_watch_begins(struct arx_qp *qp)
 {
 	const struct arx_req *req = &qp->req;
 
+	u32 posted = arx_watch_posted(qp);
+
 	if (arx_watch_heard(qp))
-		qp->watch.last_fetched = req->fetched;
-	if (req->fetched - qp->watch.last_fetched < qp->watch.recheck ||
+		qp->watch.last_posted = posted;
+	if (posted - qp->watch.last_posted < qp->watch.recheck ||
 	    !qp->ib.uobject)
 		return false;
-	qp->watch.last_fetched = req->fetched;
+	qp->watch.last_posted = posted;
 	qp->watch.recheck = ARX_WATCH_DEPTH;
 	return arx_qp_state(qp) == IB_QPS_RTS && arx_watch_short(qp) &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) &&
@@ -176,11 +183,16 @@ static int arx_watch_load_of(int cpu)
 	return atomic_read(per_cpu_ptr(&arx_watch_load, cpu));
 }
 
+/* True if the caller is the application, whose CPU and affinity count. */
+static bool arx_watch_is_application(const struct arx_qp *qp)
+{
+	return !in_serving_softirq() && !arx_worker_is_current(qp);
+}
+
 /*
  * Pick the polling CPU: of the nearby CPUs that the application may use, the
- * one that polls the fewest rings; the application counts as one ring. In a
- * softirq the application's CPUs are unknown, so it is this CPU. The search
- * begins at the next CPU and ends at the first CPU that polls no ring;
+ * one that polls the fewest rings; the application counts as one ring. The
+ * search begins at the next CPU and ends at the first CPU that polls no ring;
  * otherwise all streams would look at, and pick, the same CPU.
  */
 static int arx_watch_pick_cpu(void)
@@ -190,8 +202,6 @@ static int arx_watch_pick_cpu(void)
 	int least = arx_watch_load_of(here) + 1;
 	int cpu;
 
-	if (in_serving_softirq())
-		return best;
 	for_each_cpu_wrap(cpu, cpumask_of_node(numa_node_id()), here + 1) {
 		if (!cpumask_test_cpu(cpu, current->cpus_ptr) ||
 		    !cpu_online(cpu) || arx_watch_load_of(cpu) >= least)
@@ -206,17 +216,31 @@ static int arx_watch_pick_cpu(void)
 
 /*
  * The application runs here. Its own ring does not count while a CPU is picked.
+ * Other callers do not know the application's CPUs: this CPU polls until the
+ * application kicks again.
  */
 static void arx_watch_assign(struct arx_qp *qp)
 {
 	qp->watch.app_cpu = smp_processor_id();
 	arx_watch_set_cpu(qp, -1);
-	arx_watch_set_cpu(qp, arx_watch_pick_cpu());
+	if (arx_watch_is_application(qp)) {
+		arx_watch_set_cpu(qp, arx_watch_pick_cpu());
+	} else {
+		arx_watch_set_cpu(qp, qp->watch.app_cpu);
+		qp->watch.repick = jiffies - 1;
+	}
 }
 
 static bool arx_watch_is_long_assigned(const struct arx_qp *qp)
 {
-	return !in_serving_softirq() && time_after(jiffies, qp->watch.repick);
+	return arx_watch_is_application(qp) &&
+	       time_after(jiffies, qp->watch.repick);
+}
+
+/* True if this CPU runs work of the kernel, or of the QP's worker. */
+static bool arx_watch_interrupts_kernel(const struct arx_qp *qp)
+{
+	return current->flags & PF_KTHREAD || arx_worker_is_current(qp);
 }
 
 /* True if this CPU has a program to run and should not poll. */
@@ -224,41 +248,67 @@ static bool arx_watch_disturbs(const struct arx_qp *qp)
 {
 	return smp_processor_id() == qp->watch.cpu &&
 	       qp->watch.cpu != qp->watch.app_cpu &&
-	       !(current->flags & PF_KTHREAD);
+	       !arx_watch_interrupts_kernel(qp);
 }
 
 /*
  * True if this CPU runs no program. The application may have been here once: it
- * moves without notice.
+ * moves without notice. The worker runs where the scheduler puts it.
  */
 static bool arx_watch_is_idle_here(const struct arx_qp *qp)
 {
-	return smp_processor_id() == qp->watch.cpu &&
-	       (is_idle_task(current) ||
-		(current->flags & PF_KTHREAD && single_task_running()));
+	if (in_serving_softirq() ? smp_processor_id() != qp->watch.cpu :
+				   smp_processor_id() == qp->watch.app_cpu)
+		return false;
+	return is_idle_task(current) ||
+	       (arx_watch_interrupts_kernel(qp) && single_task_running());
 }
 
-/* The next poll comes by the timer. */
+static u64 arx_watch_nsecs(const struct arx_qp *qp)
+{
+	return READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) * NSEC_PER_USEC;
+}
+
+/* The next poll comes by the timer, unless one comes earlier. */
 static void arx_watch_wait(struct arx_qp *qp)
 {
-	u64 nsecs = READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) * NSEC_PER_USEC;
-
-	hrtimer_start(&qp->watch.timer,
-		      ns_to_ktime(nsecs >> qp->watch.poll_shift),
-		      HRTIMER_MODE_REL_SOFT);
+	if (!hrtimer_is_queued(&qp->watch.timer))
+		hrtimer_start(&qp->watch.timer,
+			      ns_to_ktime(arx_watch_nsecs(qp) >>
+					  qp->watch.poll_shift),
+			      HRTIMER_MODE_REL_SOFT);
 }
 
+/*
+ * True if the next poll should not wait for the timer. A program that has just
+ * been notified of completions is posting the next requests; if this idle CPU
+ * waited, the work would be left to the application's kicks.
+ */
+static bool arx_watch_is_at_once(const struct arx_qp *qp)
+{
+	return arx_watch_is_idle_here(qp) && local_clock() - qp->watch.found <
+	       arx_watch_nsecs(qp) >> ARX_WATCH_SHIFT;
+}
+
+/*
+ * Polls that follow at once copy much, so for a QP of this machine the worker
+ * makes them: the process is charged, and the scheduler may stop them. The
+ * thread may end with its process, so the timer goes on.
+ */
 static void arx_watch_next(struct arx_qp *qp)
 {
-	qp->watch.last_fetched = qp->req.fetched;
-	if (qp->watch.idle_polls > ARX_WATCH_AT_ONCE ||
-	    !arx_watch_is_idle_here(qp)) {
+	qp->watch.last_posted = arx_watch_posted(qp);
+	qp->watch.at_once = arx_watch_is_at_once(qp);
+	if (!qp->watch.at_once || READ_ONCE(qp->req.local))
 		arx_watch_wait(qp);
+	if (!qp->watch.at_once)
 		return;
-	}
 	arx_count(arx_qp_dev(qp), LOOKS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
-	arx_qp_schedule_on(qp, qp->watch.cpu);
+	if (READ_ONCE(qp->req.local))
+		arx_worker_queue(qp);
+	else
+		arx_qp_schedule_on(qp, qp->watch.cpu);
 }
 
 static void arx_watch_pace(struct arx_qp *qp, u32 new)
@@ -271,20 +321,23 @@ static void arx_watch_pace(struct arx_qp *qp, u32 new)
 }
 
 /*
- * True if polling continues. @new: requests since the last poll. A poll may
- * come at once after a long turn, including the delivery of its packets on this
- * machine, in which the application could not run: one fruitless poll says
- * nothing.
+ * True if polling continues. @new: requests since the last poll. A single one in
+ * an interval of the timer is no stream. A poll may come at once after a long
+ * turn, including the delivery of its packets on this machine, in which the
+ * application could not run: such a poll says nothing if it is fruitless.
  */
 static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 {
-	if (new)
+	if (new) {
 		qp->watch.idle_polls = 0;
-	else
+		qp->watch.found = local_clock();
+	} else if (!qp->watch.at_once) {
 		qp->watch.idle_polls++;
+	}
 	if (new > 1)
 		qp->watch.recheck = 1;
-	return new != 1 && qp->watch.idle_polls < ARX_WATCH_IDLE_POLLS &&
+	return (new != 1 || qp->watch.at_once) &&
+	       qp->watch.idle_polls < ARX_WATCH_IDLE_POLLS &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) && arx_watch_short(qp);
 }
 
@@ -303,7 +356,7 @@ void arx_watch_stop(struct arx_qp *qp)
 		return;
 	qp->watch.on = false;
 	arx_watch_set_cpu(qp, -1);
-	qp->watch.last_fetched = qp->req.fetched;
+	qp->watch.last_posted = arx_watch_posted(qp);
 	WRITE_ONCE(qp->sq.hdr->flags, 0);
 }
 
@@ -315,7 +368,7 @@ void arx_watch_stop(struct arx_qp *qp)
  */
 void arx_watch_forget(struct arx_qp *qp)
 {
-	qp->watch.last_fetched = qp->req.fetched;
+	qp->watch.last_posted = arx_watch_posted(qp);
 	qp->watch.recheck = ARX_WATCH_DEPTH;
 }
 
@@ -336,7 +389,7 @@ void arx_watch_forget(struct arx_qp *qp)
 bool arx_watch_update(struct arx_qp *qp)
 {
 	bool look = test_bit(ARX_REQ_POLL, &qp->req.pending);
-	u32 new = qp->req.fetched - qp->watch.last_fetched;
+	u32 new = arx_watch_posted(qp) - qp->watch.last_posted;
 
 	if (look)
 		clear_bit(ARX_REQ_POLL, &qp->req.pending);
@@ -345,6 +398,8 @@ bool arx_watch_update(struct arx_qp *qp)
 			return true;
 		qp->watch.on = true;
 		qp->watch.idle_polls = 0;
+		qp->watch.at_once = false;
+		qp->watch.found = local_clock();
 		qp->watch.poll_shift = ARX_WATCH_SHIFT;
 		arx_watch_assign(qp);
 		WRITE_ONCE(qp->sq.hdr->flags, ARX_RING_NO_KICK);

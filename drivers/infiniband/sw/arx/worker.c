@@ -100,6 +100,7 @@ static bool arx_worker_work(void *data)
 	struct arx_worker *worker = data;
 	struct arx_qp *qp;
 
+	WRITE_ONCE(worker->thread, current);
 	if (READ_ONCE(worker->over)) {
 		arx_worker_leave(worker);
 		return false;
@@ -293,6 +294,18 @@ void arx_worker_queue(struct arx_qp *qp)
 	/* The thread exists before a QP can send. */
 	if (queued)
 		arx_task_wake(READ_ONCE(worker->task));
+}
+
+/**
+ * arx_worker_is_current - true if this is the thread, or a softirq that
+ *	interrupted it
+ * @qp: any QP
+ *
+ * Context: any.
+ */
+bool arx_worker_is_current(const struct arx_qp *qp)
+{
+	return qp->worker && READ_ONCE(qp->worker->thread) == current;
 }
 
 /**

@@ -9,6 +9,7 @@
 #include <linux/workqueue.h>
 
 struct arx_qp;
+struct task_struct;
 struct vhost_task;
 
 /**
@@ -16,6 +17,7 @@ struct vhost_task;
  *	QPs
  * @task: the thread; NULL: none of its QPs could send yet, or the kernel has no
  *	such threads. Set once, before the first QP can send
+ * @thread: @task's, once it has run; only compared
  * @start: serialises setting @task
  * @lock: protects the fields below, and each QP's late_link and retired
  * @qps: QPs that have more to copy, each once, the next one first
@@ -26,6 +28,7 @@ struct vhost_task;
  */
 struct arx_worker {
 	struct vhost_task *task;
+	const struct task_struct *thread;
 	struct mutex start;	/* serialises setting task */
 	spinlock_t lock;	/* protects qps */
 	struct list_head qps;
@@ -43,6 +46,7 @@ int arx_worker_start(struct arx_worker *worker);
 void arx_worker_end(struct arx_worker *worker);
 void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker);
 void arx_worker_queue(struct arx_qp *qp);
+bool arx_worker_is_current(const struct arx_qp *qp);
 bool arx_worker_is_gone(const struct arx_qp *qp);
 void arx_worker_forget(struct arx_qp *qp);
 

@@ -105,7 +105,11 @@ perftest_calls <<-END
 	5 ib_send_bw -n 104 -l 8 --recv_post_list 8
 	5 ib_write_bw -n 2048 -s 200 -t 2048 -l 1024
 	5 ib_write_bw -n 50 -R -T 46
+	100 ib_write_lat -n 5 -s 67108864
 END
+# (Of perftest, only the latency of WRITE does not fill its buffers byte by byte
+# with random(), which takes minutes.)
+! full || perftest_calls <<<'100 ib_write_lat -n 5 -s 1073741824'
 if ! brief; then
 	perftest_calls <<-END
 		5 ib_write_bw -n 50 --flow_label 5

@@ -82,8 +82,19 @@ under_daemon() {
 	kill $daemon
 }
 
+# A client that forks while its messages are under way
+forks() {
+	local daemon
+	ip netns exec h1 daemon "$dev1" >"$scratch/daemon" 2>&1 &
+	daemon=$!
+	until_true $patience listening h1 cm
+	by_packets 600 h2 daemon "$dev2" $ip1 600 forks
+	kill $daemon
+}
+
 gid=GID-table-change
 hosts
+check forks 60 forks
 check link-anew $((30 + times * 20)) under_daemon link_anew breaks \
 	"local-catastrophic-error end opened( $gid)*"
 check flap $((30 + times * 20)) under_daemon flap keeps "($gid )*port-error( $gid)* port-active( $gid)*"

@@ -5,8 +5,10 @@
  * message of its clients back. It prints every asynchronous event of DEVICE;
  * when the device is gone it waits for the next one of that name.
  *
- * daemon DEVICE ADDRESS COUNT: its client. It succeeds when COUNT messages came
- * back with all their bytes right.
+ * daemon DEVICE ADDRESS COUNT [forks]: its client. It succeeds when COUNT
+ * messages came back with all their bytes right. With "forks" it has a child
+ * after each tenth one, while the answer is under way: the child exits, closes
+ * all files, or executes another program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PORT	"7471"
@@ -235,7 +238,32 @@ static void fill(char *buf, unsigned int seed)
 		buf[i] = (seed = seed * 1103515245 + 12345) >> 16;
 }
 
-static void run_client(const char *address, int count)
+static void forget(int i)
+{
+	static char true_[] = "/bin/true";
+	char *args[] = { true_, NULL };
+
+	if (i % 3 == 1)
+		close_range(0, ~0U, 0);
+	if (i % 3 == 2)
+		execv(true_, args);
+	_exit(0);
+}
+
+static void fork_one(int i)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		die("fork");
+	if (!pid)
+		forget(i);
+	if (waitpid(pid, &status, 0) != pid || status)
+		die("child");
+}
+
+static void run_client(const char *address, int count, bool forks)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *found;
 	struct rdma_conn_param param = { .retry_count = 2, .rnr_retry_count = 7 };
@@ -249,8 +277,12 @@ static void run_client(const char *address, int count)
 		die("connect");
 	for (i = 0; i < count; i++) {
 		fill(c.buf, i);
-		if (!send_one(&c) || !receive_one(&c))
-			die("exchange");
+		if (!send_one(&c))
+			die("send");
+		if (forks && i % 10 == 0)
+			fork_one(i / 10);
+		if (!receive_one(&c))
+			die("receive");
 		if (memcmp(c.buf, c.buf + SIZE, SIZE))
 			die("other bytes");
 		if (rdma_post_recv(c.id, NULL, c.buf + SIZE, SIZE, c.mr))
@@ -262,11 +294,13 @@ static void run_client(const char *address, int count)
 int main(int argc, char **argv)
 {
 	setlinebuf(stdout);
-	alarm(argc == 4 ? 60 : 0);
+	alarm(argc >= 4 ? 60 : 0);
+	if (argc == 5 && ibv_fork_init())
+		die("ibv_fork_init");
 	if (argc == 2)
 		run_server(argv[1]);
-	else if (argc == 4)
-		run_client(argv[2], atoi(argv[3]));
+	else if (argc == 4 || argc == 5)
+		run_client(argv[2], atoi(argv[3]), argc == 5);
 	else
 		return 2;
 	return 0;

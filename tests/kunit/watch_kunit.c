@@ -277,7 +277,7 @@ static void watch__paces(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, qp->watch.poll_shift, i);
 		KUNIT_EXPECT_LE(test, hrtimer_get_remaining(&qp->watch.timer),
 				sooner << (3 - i));
-		hrtimer_cancel(&qp->watch.timer);	/* as if it had expired */
+		hrtimer_cancel(&qp->watch.timer);	/* it expires */
 		post(test, 2, 0, 8);
 		pair_look(test->priv, 0);
 	}
@@ -292,8 +292,8 @@ static void watch__paces(struct kunit *test)
 
 /*
  * This CPU is idle, because a test is a kernel thread, wherever its QP began.
- * With bottom halves off, polls that are due at once stay due. @ago: when a poll
- * last found requests, in nanoseconds.
+ * With bottom halves off, polls that are due at once stay due. @ago: when a
+ * poll last found requests, in nanoseconds.
  */
 static bool polls_at_once(struct kunit *test, u64 ago)
 {

@@ -244,8 +244,8 @@ static void states(struct objects *o)
 }
 
 /*
- * The attributes that a step sets are there in the same and in later states. The
- * core takes the hop limit from the route.
+ * The attributes that a step sets are there in the same and in later states.
+ * The core takes the hop limit from the route.
  */
 struct step {
 	enum ibv_qp_state state;

@@ -321,10 +321,10 @@ static void arx_watch_pace(struct arx_qp *qp, u32 new)
 }
 
 /*
- * True if polling continues. @new: requests since the last poll. A single one in
- * an interval of the timer is no stream. A poll may come at once after a long
- * turn, including the delivery of its packets on this machine, in which the
- * application could not run: such a poll says nothing if it is fruitless.
+ * True if polling continues. @new: requests since the last poll. A single one
+ * in an interval of the timer is no stream. A poll may come at once after a
+ * long turn, including the delivery of its packets on this machine, in which
+ * the application could not run: such a poll says nothing if it is fruitless.
  */
 static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 {

@@ -9,7 +9,7 @@ source "$(dirname "$0")/lib.sh"
 
 mount=/mnt/nfs
 export=/srv/nfs
-full && tree=/usr/share/perl || tree=/usr/lib/python3/dist-packages/pyverbs
+tree=/usr/lib/python3/dist-packages/pyverbs
 full && seconds=40 || seconds=6
 
 # A network namespace without a mount namespace of its own, unlike ip netns exec

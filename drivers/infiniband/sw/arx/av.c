@@ -9,7 +9,6 @@
 #include <rdma/ib_cache.h>
 
 #include "compat.h"
-#include "ip.h"
 #include "wire.h"
 
 /*
@@ -69,7 +68,7 @@ static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
 
 	memcpy(&av->saddr, &grh->sgid_attr->gid, sizeof(av->saddr));
 	memcpy(&av->daddr, &grh->dgid, sizeof(av->daddr));
-	arx_ip_widen_group(&av->daddr);
+	arx_wire_group(&av->daddr);
 	av->ipv4 = ipv6_addr_v4mapped(&av->saddr);
 	av->tos = grh->traffic_class & ~INET_ECN_MASK;
 	av->ttl = grh->hop_limit ? grh->hop_limit : IPDEFTTL;

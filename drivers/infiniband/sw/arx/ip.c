@@ -32,26 +32,6 @@ unsigned int arx_ip_read(const struct iphdr *ip, struct in6_addr *saddr,
 }
 
 /**
- * arx_ip_widen_group - take a group of interface-local scope for a link-local
- * one
- * @addr: any address, v4-mapped for IPv4
- *
- * A card makes no more of an MGID than a MAC address. IP neither sends nor
- * receives packets to groups of interface-local scope (RFC 4291, 2.7 and errata
- * 3480), but programs name such groups: ib_send_bw does unless it is given
- * another. Both scopes have the same MAC address.
- *
- * Context: any.
- */
-void arx_ip_widen_group(struct in6_addr *addr)
-{
-	if (ipv6_addr_is_multicast(addr) &&
-	    IPV6_ADDR_MC_SCOPE(addr) == IPV6_ADDR_SCOPE_NODELOCAL)
-		addr->s6_addr[1] ^= IPV6_ADDR_SCOPE_NODELOCAL ^
-				    IPV6_ADDR_SCOPE_LINKLOCAL;
-}
-
-/**
  * arx_ipv4_write - write an IPv4 header
  * @av: destination, an IPv4 one
  * @ip: receives the header, its checksum left 0

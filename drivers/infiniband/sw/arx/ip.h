@@ -12,7 +12,6 @@ struct ipv6hdr;
 
 unsigned int arx_ip_read(const struct iphdr *ip, struct in6_addr *saddr,
 			 struct in6_addr *daddr);
-void arx_ip_widen_group(struct in6_addr *addr);
 void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id);
 void arx_ipv6_write(const struct arx_av *av, struct ipv6hdr *ip, u16 len);
 void arx_grh_write(const struct arx_av *av, void *grh, u16 len, u16 id);

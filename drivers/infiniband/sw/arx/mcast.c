@@ -25,9 +25,9 @@
 #include <rdma/ib_addr.h>
 
 #include "account.h"
-#include "ip.h"
 #include "mcast.h"
 #include "responder.h"
+#include "wire.h"
 
 /**
  * struct arx_group - a multicast group with members
@@ -361,7 +361,7 @@ int arx_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 	struct arx_group *group;
 	int err;
 
-	arx_ip_widen_group(&addr);
+	arx_wire_group(&addr);
 	mutex_lock(&dev->mcast.lock);
 	group = arx_group_find(dev, &addr);
 	if (!group)
@@ -393,7 +393,7 @@ int arx_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 	struct arx_member *member = NULL;
 	struct arx_group *group;
 
-	arx_ip_widen_group(&addr);
+	arx_wire_group(&addr);
 	mutex_lock(&dev->mcast.lock);
 	group = arx_group_find(dev, &addr);
 	if (group)

@@ -6,6 +6,7 @@
 
 #include <linux/errno.h>
 #include <linux/unaligned.h>
+#include <net/ipv6.h>
 
 #include "wire.h"
 
@@ -513,4 +514,24 @@ u32 arx_rnr_timer_us(u8 timer)
 {
 	timer &= ARX_AETH_VALUE;
 	return timer ? arx_rnr_timers[timer] * 10 : 655360;
+}
+
+/**
+ * arx_wire_group - take a group of interface-local scope for a link-local
+ * one
+ * @addr: any address, v4-mapped for IPv4
+ *
+ * A card makes no more of an MGID than a MAC address. IP neither sends nor
+ * receives packets to groups of interface-local scope (RFC 4291, 2.7 and errata
+ * 3480), but programs name such groups: ib_send_bw does unless it is given
+ * another. Both scopes have the same MAC address.
+ *
+ * Context: any.
+ */
+void arx_wire_group(struct in6_addr *addr)
+{
+	if (ipv6_addr_is_multicast(addr) &&
+	    IPV6_ADDR_MC_SCOPE(addr) == IPV6_ADDR_SCOPE_NODELOCAL)
+		addr->s6_addr[1] ^= IPV6_ADDR_SCOPE_NODELOCAL ^
+				    IPV6_ADDR_SCOPE_LINKLOCAL;
 }

@@ -10,6 +10,8 @@
 #include <linux/skbuff.h>
 #include <linux/types.h>
 
+struct in6_addr;
+
 #define ARX_UDP_PORT		4791	/* A17.3.1.1 */
 #define ARX_PSN_MASK		0xffffffU
 #define ARX_QPN_MASK		0xffffffU
@@ -161,5 +163,7 @@ u32 arx_rnr_timer_us(u8 timer);
 
 /* ICRC, 7.8.1 and A17.3.3: icrc.c */
 __le32 arx_icrc(const struct sk_buff *skb);
+
+void arx_wire_group(struct in6_addr *addr);
 
 #endif /* ARX_WIRE_H */

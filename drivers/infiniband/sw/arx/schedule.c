@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The two calls that lead up the call graph, to the stages of a QP. */
+/* The calls that lead up the call graph, to stages and worker of a QP. */
 
 #include "schedule.h"
 #include "worker.h"
@@ -45,4 +45,16 @@ void arx_qp_go_on(struct arx_qp *qp)
 		arx_worker_queue(qp);
 	else
 		arx_qp_schedule(qp);
+}
+
+/**
+ * arx_qp_runs_on_worker - true if this is the thread of the QP's worker, or a
+ *	softirq that interrupted it
+ * @qp: any QP
+ *
+ * Context: any.
+ */
+bool arx_qp_runs_on_worker(const struct arx_qp *qp)
+{
+	return qp->worker && READ_ONCE(qp->worker->thread) == current;
 }

@@ -21,7 +21,6 @@
 #include "cq.h"
 #include "schedule.h"
 #include "watch.h"
-#include "worker.h"
 
 /*
  * This many outstanding requests mean that the application is streaming. The
@@ -186,7 +185,7 @@ static int arx_watch_load_of(int cpu)
 /* True if the caller is the application, whose CPU and affinity count. */
 static bool arx_watch_is_application(const struct arx_qp *qp)
 {
-	return !in_serving_softirq() && !arx_worker_is_current(qp);
+	return !in_serving_softirq() && !arx_qp_runs_on_worker(qp);
 }
 
 /*
@@ -240,7 +239,7 @@ static bool arx_watch_is_long_assigned(const struct arx_qp *qp)
 /* True if this CPU runs work of the kernel, or of the QP's worker. */
 static bool arx_watch_interrupts_kernel(const struct arx_qp *qp)
 {
-	return current->flags & PF_KTHREAD || arx_worker_is_current(qp);
+	return current->flags & PF_KTHREAD || arx_qp_runs_on_worker(qp);
 }
 
 /* True if this CPU has a program to run and should not poll. */
@@ -306,7 +305,7 @@ static void arx_watch_next(struct arx_qp *qp)
 	arx_count(arx_qp_dev(qp), LOOKS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
 	if (READ_ONCE(qp->req.local))
-		arx_worker_queue(qp);
+		arx_qp_go_on(qp);
 	else
 		arx_qp_schedule_on(qp, qp->watch.cpu);
 }

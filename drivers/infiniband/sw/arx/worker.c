@@ -297,18 +297,6 @@ void arx_worker_queue(struct arx_qp *qp)
 }
 
 /**
- * arx_worker_is_current - true if this is the thread, or a softirq that
- *	interrupted it
- * @qp: any QP
- *
- * Context: any.
- */
-bool arx_worker_is_current(const struct arx_qp *qp)
-{
-	return qp->worker && READ_ONCE(qp->worker->thread) == current;
-}
-
-/**
  * arx_worker_is_gone - true if the thread was killed and the QPs live on
  * @qp: any QP
  */

@@ -46,7 +46,6 @@ int arx_worker_start(struct arx_worker *worker);
 void arx_worker_end(struct arx_worker *worker);
 void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker);
 void arx_worker_queue(struct arx_qp *qp);
-bool arx_worker_is_current(const struct arx_qp *qp);
 bool arx_worker_is_gone(const struct arx_qp *qp);
 void arx_worker_forget(struct arx_qp *qp);
 

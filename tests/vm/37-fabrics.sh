@@ -31,8 +31,8 @@ loaded() {
 	"${@:3}"
 }
 
-# in_time SECONDS COMMAND...: it takes less time, without that for which a program
-# runs that does nothing: a second, where the emulator is busy
+# in_time SECONDS COMMAND...: it takes less time, without that for which a
+# program runs that does nothing: a second, where the emulator is busy
 in_time() {
 	local limit=$1 start=${EPOCHREALTIME/./} idle took
 	shift

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Network namespaces that end while they hold a network card and its device: both
-# go back to the first namespace, and work there. In both modes of network
+# Network namespaces that end while they hold a network card and its device:
+# both go back to the first namespace, and work there. In both modes of network
 # namespaces; the device is made before or after the card has moved.
 # kernels: newest 6.12
 # left: 6.12

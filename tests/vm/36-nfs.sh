@@ -20,6 +20,7 @@ client() { nsenter --net=/run/netns/h2 "$@"; }
 # version 4. Without a record of earlier clients, the server refuses to open
 # files for the shortest grace period, 10 s.
 serve() {
+	until_true 10 server rpcinfo -p
 	modprobe -a nfsd rpcrdma
 	mkdir -p $export $mount
 	mount -t tmpfs -o size=256M tmpfs $export
@@ -123,11 +124,15 @@ disturbed() {
 	done
 }
 
+# Nothing keeps the namespaces: the mode of network namespaces can be changed.
+no_namespaces() { rdma system set netns shared && rdma system set netns exclusive; }
 unserve() {
 	server rpc.nfsd 0
+	kill $mountd $rpcbind
 	umount /proc/fs/nfsd $export
 	arx-hosts down
 	rmmod "$driver"
+	until_true 20 no_namespaces
 }
 
 declare -A disturbances
@@ -140,7 +145,8 @@ else
 	disturbances=([3]=loss [4.2]=server-anew)
 fi
 hosts --mtu 9000
-server rpcbind
+server rpcbind -f >/dev/null 2>&1 &
+rpcbind=$!
 check serve 60 serve
 server rpc.mountd -F -p 20048 >/dev/null 2>&1 &
 mountd=$!
@@ -150,5 +156,4 @@ for version in 3 4.2; do
 	disturbed $version ${disturbances[$version]}
 	check umount-$version 30 umount $mount
 done
-kill $mountd
 check unserve 60 unserve

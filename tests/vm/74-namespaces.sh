@@ -11,8 +11,8 @@ source "$(dirname "$0")/lib.sh"
 # card N: the netdev of the N-th virtio card, wherever it is named
 card() {
 	local at
-	for at in /sys/class/net/*; do
-		[[ $(<$at/address) != 52:54:00:00:00:0$1 ]] || echo "${at##*/}"
+	for at in /sys/class/net/*/address; do
+		[[ $(<"$at") != 52:54:00:00:00:0$1 ]] || basename "${at%/address}"
 	done
 }
 

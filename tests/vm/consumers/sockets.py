@@ -62,8 +62,11 @@ def smc_server(address):
     listener.listen()
     while True:
         stream = listener.accept()[0]
-        while data := stream.recv(65536):
-            stream.sendall(data)
+        try:
+            while data := stream.recv(65536):
+                stream.sendall(data)
+        except OSError as error:    # its device has gone; the next will come
+            print(error, flush=True)
         stream.close()
 
 

@@ -489,15 +489,28 @@ static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)
 	return to_arx_dev(qp->ib.device);
 }
 
-/* The use of a key by a peer of the QP or by its work request. */
+/**
+ * arx_qp_key_use - the use of a key by a peer of the QP or by its work request
+ * @qp: any QP
+ * @value: rkey
+ * @access: enum ib_access_flags; 0 if the key is only to be invalidated
+ * @iova: first byte
+ * @length: bytes
+ *
+ * Return: the use, for arx_key_get() and others.
+ */
 static inline struct arx_key_use arx_qp_key_use(const struct arx_qp *qp,
-						u32 value)
+						u32 value, int access,
+						u64 iova, u64 length)
 {
 	return (struct arx_key_use) {
 		.dev = arx_qp_dev(qp),
 		.pd = qp->ib.pd,
 		.qpn = qp->id.nr,
 		.value = value,
+		.access = access,
+		.iova = iova,
+		.length = length,
 	};
 }
 

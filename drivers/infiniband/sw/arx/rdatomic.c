@@ -128,15 +128,9 @@ static u32 arx_rdatomic_due(struct arx_resp *resp)
 static enum arx_verdict arx_rdatomic_check_read(struct arx_qp *qp,
 						const struct arx_headers *h)
 {
-	struct arx_key_use use = {
-		.dev = arx_qp_dev(qp),
-		.pd = qp->ib.pd,
-		.qpn = qp->id.nr,
-		.value = h->rkey,
-		.access = IB_ACCESS_REMOTE_READ,
-		.iova = h->va,
-		.length = h->dma_len,
-	};
+	struct arx_key_use use =
+		arx_qp_key_use(qp, h->rkey, IB_ACCESS_REMOTE_READ, h->va,
+			       h->dma_len);
 
 	if (h->dma_len > ARX_MAX_MSG)
 		return ARX_INVALID;
@@ -152,15 +146,9 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 					       u64 *orig)
 {
 	bool swap = h->op == ARX_OP_COMPARE_SWAP;
-	struct arx_key_use use = {
-		.dev = arx_qp_dev(qp),
-		.pd = qp->ib.pd,
-		.qpn = qp->id.nr,
-		.value = h->rkey,
-		.access = IB_ACCESS_REMOTE_ATOMIC,
-		.iova = h->va,
-		.length = sizeof(u64),
-	};
+	struct arx_key_use use =
+		arx_qp_key_use(qp, h->rkey, IB_ACCESS_REMOTE_ATOMIC, h->va,
+			       sizeof(u64));
 	u32 len = sizeof(u64);
 	struct arx_key *key;
 	int err = -EINVAL;
@@ -346,14 +334,9 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 {
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
-	struct arx_key_use use = {
-		.dev = arx_qp_dev(qp),
-		.pd = qp->ib.pd,
-		.qpn = qp->id.nr,
-		.value = rd->rkey,
-		.access = IB_ACCESS_REMOTE_READ,
-		.iova = rd->va + off,
-	};
+	struct arx_key_use use =
+		arx_qp_key_use(qp, rd->rkey, IB_ACCESS_REMOTE_READ,
+			       rd->va + off, 0);
 	u32 left = rd->length - off;
 	struct arx_run run;
 	u32 len;

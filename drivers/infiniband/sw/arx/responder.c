@@ -182,15 +182,9 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 						 struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
-	struct arx_key_use use = {
-		.dev = arx_qp_dev(qp),
-		.pd = qp->ib.pd,
-		.qpn = qp->id.nr,
-		.value = resp->rkey,
-		.access = IB_ACCESS_REMOTE_WRITE,
-		.iova = resp->va,
-		.length = run->len,
-	};
+	struct arx_key_use use =
+		arx_qp_key_use(qp, resp->rkey, IB_ACCESS_REMOTE_WRITE, resp->va,
+			       run->len);
 	struct arx_iter to __uninitialized;
 	enum arx_copy_error err;
 
@@ -229,15 +223,9 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 					    const struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
-	struct arx_key_use use = {
-		.dev = arx_qp_dev(qp),
-		.pd = qp->ib.pd,
-		.qpn = qp->id.nr,
-		.value = run->h.rkey,
-		.access = IB_ACCESS_REMOTE_WRITE,
-		.iova = run->h.va,
-		.length = run->h.dma_len,
-	};
+	struct arx_key_use use =
+		arx_qp_key_use(qp, run->h.rkey, IB_ACCESS_REMOTE_WRITE,
+			       run->h.va, run->h.dma_len);
 
 	if (run->h.op == ARX_OP_WRITE) {
 		if (!arx_responder_access(qp, IB_ACCESS_REMOTE_WRITE))
@@ -360,7 +348,7 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	if (run->h.flags & ARX_INV) {
 		/* On one machine, the payload may hold the same key. */
 		arx_iter_end(&run->payload);
-		use = arx_qp_key_use(qp, run->h.ex);
+		use = arx_qp_key_use(qp, run->h.ex, 0, 0, 0);
 		err = arx_key_invalidate(&use);
 		if (err == -EBUSY) {
 			/*

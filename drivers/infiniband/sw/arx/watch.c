@@ -147,11 +147,9 @@ static bool arx_watch_heard(struct arx_qp *qp)
  * therefore checked once in watch.recheck requests: for each request after a
  * useful watch, since streams come in bursts.
  */
-static bool arx_watch_begins(struct arx_qp *qp)
+static bool arx_watch_begins(struct arx_qp *qp, u32 posted)
 {
 	const struct arx_req *req = &qp->req;
-
-	u32 posted = arx_watch_posted(qp);
 
 	if (arx_watch_heard(qp))
 		qp->watch.last_posted = posted;
@@ -232,8 +230,8 @@ static void arx_watch_assign(struct arx_qp *qp)
 
 static bool arx_watch_is_long_assigned(const struct arx_qp *qp)
 {
-	return arx_watch_is_application(qp) &&
-	       time_after(jiffies, qp->watch.repick);
+	return time_after(jiffies, qp->watch.repick) &&
+	       arx_watch_is_application(qp);
 }
 
 /* True if this CPU runs work of the kernel, or of the QP's worker. */
@@ -296,15 +294,16 @@ static bool arx_watch_is_at_once(const struct arx_qp *qp)
  */
 static void arx_watch_next(struct arx_qp *qp)
 {
-	qp->watch.last_posted = arx_watch_posted(qp);
+	bool local = READ_ONCE(qp->req.local);
+
 	qp->watch.at_once = arx_watch_is_at_once(qp);
-	if (!qp->watch.at_once || READ_ONCE(qp->req.local))
+	if (!qp->watch.at_once || local)
 		arx_watch_wait(qp);
 	if (!qp->watch.at_once)
 		return;
 	arx_count(arx_qp_dev(qp), LOOKS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
-	if (READ_ONCE(qp->req.local))
+	if (local)
 		arx_qp_go_on(qp);
 	else
 		arx_qp_schedule_on(qp, qp->watch.cpu);
@@ -388,12 +387,13 @@ void arx_watch_forget(struct arx_qp *qp)
 bool arx_watch_update(struct arx_qp *qp)
 {
 	bool look = test_bit(ARX_REQ_POLL, &qp->req.pending);
-	u32 new = arx_watch_posted(qp) - qp->watch.last_posted;
+	u32 posted = arx_watch_posted(qp);
+	u32 new = posted - qp->watch.last_posted;
 
 	if (look)
 		clear_bit(ARX_REQ_POLL, &qp->req.pending);
 	if (!qp->watch.on) {
-		if (!arx_watch_begins(qp))
+		if (!arx_watch_begins(qp, posted))
 			return true;
 		qp->watch.on = true;
 		qp->watch.idle_polls = 0;
@@ -416,6 +416,7 @@ bool arx_watch_update(struct arx_qp *qp)
 		if (arx_watch_disturbs(qp))
 			arx_watch_set_cpu(qp, qp->watch.app_cpu);
 		arx_watch_pace(qp, new);
+		qp->watch.last_posted = posted;
 		arx_watch_next(qp);
 		return true;
 	}

@@ -100,7 +100,8 @@ static bool arx_worker_work(void *data)
 	struct arx_worker *worker = data;
 	struct arx_qp *qp;
 
-	WRITE_ONCE(worker->thread, current);
+	if (worker->thread != current)
+		WRITE_ONCE(worker->thread, current);
 	if (READ_ONCE(worker->over)) {
 		arx_worker_leave(worker);
 		return false;

@@ -84,12 +84,14 @@ answers_once() {
 	(( after - before < messages * 3 / 4 ))
 }
 
-# The card disappears with its driver; so does the device.
+# unbound BUS DRIVER: the card disappears with its driver; so does the device.
+# The next script finds the card bound as it was.
 unbound() {
 	local address
-	address=$(h1 readlink -f /sys/class/net/nic0/device)
-	h1 sh -c 'echo "$1" >"/sys/bus/$2/drivers/$3/unbind"' sh "$(basename "$address")" "$1" "$2"
+	address=$(basename "$(h1 readlink -f /sys/class/net/nic0/device)")
+	echo "$address" >"/sys/bus/$1/drivers/$2/unbind"
 	until_true 10 eval 'h1 rdma link show | not finds .'
+	echo "$address" >"/sys/bus/$1/drivers/$2/bind"
 }
 
 long="long: op=write,read size=1048576 count=12 both=1"

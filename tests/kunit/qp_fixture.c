@@ -282,15 +282,8 @@ void pair_free(struct pair *p)
 	arx_worker_exit();
 }
 
-/**
- * pair_make_qp - create a QP in RESET
- * @test: the test
- * @p: pair
- * @side: index of the side
- * @type: of the QP
- */
-void pair_make_qp(struct kunit *test, struct pair *p, int side,
-		  enum ib_qp_type type)
+static void pair_make_kind(struct kunit *test, struct pair *p, int side,
+			   enum ib_qp_type type, const struct arx_qp_kind *kind)
 {
 	struct side *s = &p->side[side];
 	struct ib_qp_init_attr init = {
@@ -317,8 +310,42 @@ void pair_make_qp(struct kunit *test, struct pair *p, int side,
 	qp->ib.recv_cq = init.recv_cq;
 	qp->ib.event_handler = pair_event;
 	qp->ib.qp_context = s;
-	KUNIT_ASSERT_EQ(test, arx_create_qp(&qp->ib, &init, NULL), 0);
+	if (kind)
+		KUNIT_ASSERT_EQ(test, 0, arx_qp_create(qp, kind, &init, NULL));
+	else
+		KUNIT_ASSERT_EQ(test, 0, arx_create_qp(&qp->ib, &init, NULL));
 	s->qp = qp;
+}
+
+/**
+ * pair_make_qp - create a QP in RESET
+ * @test: the test
+ * @p: pair
+ * @side: index of the side
+ * @type: of the QP
+ */
+void pair_make_qp(struct kunit *test, struct pair *p, int side,
+		  enum ib_qp_type type)
+{
+	pair_make_kind(test, p, side, type, NULL);
+}
+
+/**
+ * pair_make_half - create an RC QP that lacks a half, in RESET
+ * @test: the test
+ * @p: pair
+ * @side: index of the side
+ * @half: the half that it has: ARX_QP_REQUESTER or ARX_QP_RESPONDER
+ */
+void pair_make_half(struct kunit *test, struct pair *p, int side, u8 half)
+{
+	const struct arx_qp_kind kind = {
+		.service = ARX_SERVICE_RC,
+		.halves = half,
+		.acked = true,
+	};
+
+	pair_make_kind(test, p, side, IB_QPT_RC, &kind);
 }
 
 /* 11.2.5.2, table 91: required attributes */
@@ -394,6 +421,22 @@ void pair_bring(struct kunit *test, struct pair *p, int side,
 }
 
 /**
+ * pair_join - connect two QPs and bring them to RTS, on one machine
+ * @test: the test
+ * @p: pair
+ */
+void pair_join(struct kunit *test, struct pair *p)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		p->attr.dest_qp_num = p->side[!i].qp->id.nr;
+		pair_bring(test, p, i, IB_QPS_RTS);
+	}
+	p->dev.port_active = true;
+}
+
+/**
  * pair_connect - create two connected QPs in RTS, on one machine
  * @test: the test
  * @p: pair
@@ -405,11 +448,19 @@ void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type)
 
 	for (i = 0; i < 2; i++)
 		pair_make_qp(test, p, i, type);
-	for (i = 0; i < 2; i++) {
-		p->attr.dest_qp_num = p->side[!i].qp->id.nr;
-		pair_bring(test, p, i, IB_QPS_RTS);
-	}
-	p->dev.port_active = true;
+	pair_join(test, p);
+}
+
+/**
+ * pair_connect_halves - the same with QPs of one half each
+ * @test: the test
+ * @p: pair; side 0 is the requester, side 1 the responder
+ */
+void pair_connect_halves(struct kunit *test, struct pair *p)
+{
+	pair_make_half(test, p, 0, ARX_QP_REQUESTER);
+	pair_make_half(test, p, 1, ARX_QP_RESPONDER);
+	pair_join(test, p);
 }
 
 /* Events from outside. */

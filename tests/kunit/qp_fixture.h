@@ -110,12 +110,15 @@ struct pair *pair_new(struct kunit *test);
 void pair_free(struct pair *p);
 void pair_make_qp(struct kunit *test, struct pair *p, int side,
 		  enum ib_qp_type type);
+void pair_make_half(struct kunit *test, struct pair *p, int side, u8 half);
 int pair_modify(struct pair *p, int side, enum ib_qp_state to, int mask);
 int pair_required(enum ib_qp_type type, enum ib_qp_state from,
 		  enum ib_qp_state to);
 void pair_bring(struct kunit *test, struct pair *p, int side,
 		enum ib_qp_state to);
 void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type);
+void pair_connect_halves(struct kunit *test, struct pair *p);
+void pair_join(struct kunit *test, struct pair *p);
 
 /* Events from outside. */
 struct wire_run *pair_take(struct pair *p, int from);

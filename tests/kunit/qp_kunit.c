@@ -946,6 +946,117 @@ static void qp__silent_before_rtr(struct kunit *test)
 	EXPECT_ANSWER(test, p, 0, ARX_ACK_UNLIMITED, PSN);
 }
 
+/*
+ * A QP without a responder drops requests, from the wire and on one machine,
+ * and has no receive queue.
+ */
+static void qp__without_responder(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[0];
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+	struct arx_run run;
+	int i;
+
+	pair_connect_halves(test, p);
+	KUNIT_ASSERT_EQ(test, arx_query_qp(&s->qp->ib, &attr, 0, &init), 0);
+	KUNIT_EXPECT_EQ(test, attr.cap.max_send_wr, DEPTH);
+	KUNIT_EXPECT_EQ(test, attr.cap.max_recv_wr, 0);
+	KUNIT_EXPECT_EQ(test, attr.cap.max_recv_sge, 0);
+	KUNIT_EXPECT_EQ(test, pair_recv(p, 0, 1, 0, 8), -EINVAL);
+
+	run = pair_run(p, 0, ARX_OP_WRITE, ARX_FIRST | ARX_LAST | ARX_ACK_REQ,
+		       PSN, p->side[1].buf, 0);
+	pair_rx(p, 0, &run);
+	run = pair_run(p, 0, ARX_OP_READ, ARX_FIRST | ARX_LAST, PSN, NULL, 0);
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, s->qp->resp.epsn, PSN);
+	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_COMM_EST], 0);
+
+	/* Its own requests are flushed, and it can be used again. */
+	p->dev.port_active = false;
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, IB_WR_SEND, i, 0, 0, 8);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_ERR, 0), 0);
+	pair_settle(p);
+	for (i = 0; i < 3; i++)
+		EXPECT_WC(test, &s->scq, i, IB_WC_WR_FLUSH_ERR);
+	EXPECT_NO_WC(test, &s->rcq);
+	KUNIT_EXPECT_EQ(test, s->events[IB_EVENT_QP_LAST_WQE_REACHED], 0);
+	while (pair_take(p, 0))
+		;
+	pair_bring(test, p, 0, IB_QPS_RTS);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 9, 0, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+}
+
+/*
+ * Two requesters that name each other: on one machine, too, neither answers.
+ */
+static void qp__two_requesters(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		pair_make_half(test, p, i, ARX_QP_REQUESTER);
+	pair_join(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	pair_send(p, 0, IB_WR_RDMA_READ, 2, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_NO_WC(test, &p->side[0].scq);
+	for (i = 0; i < 5; i++)
+		pair_timeout(p, 0);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_RETRY_EXC_ERR);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_WR_FLUSH_ERR);
+}
+
+/*
+ * A QP without a requester ignores acknowledgments, and has no send queue: the
+ * works, a reset and the timers' end find none.
+ */
+static void qp__without_requester(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr attr;
+	struct arx_run run;
+	int i;
+
+	pair_connect_halves(test, p);
+	p->dev.port_active = false;
+	KUNIT_ASSERT_EQ(test, arx_query_qp(&s->qp->ib, &attr, 0, &init), 0);
+	KUNIT_EXPECT_EQ(test, attr.cap.max_send_wr, 0);
+	KUNIT_EXPECT_EQ(test, attr.cap.max_send_sge, 0);
+	KUNIT_EXPECT_EQ(test, attr.cap.max_inline_data, 0);
+	KUNIT_EXPECT_EQ(test, attr.cap.max_recv_wr, DEPTH);
+	KUNIT_EXPECT_EQ(test, pair_send(p, 1, IB_WR_SEND, 1, 0, 0, 8), -EINVAL);
+
+	run = pair_run(p, 1, ARX_OP_ACK, ARX_FIRST | ARX_LAST, PSN, NULL, 0);
+	pair_rx(p, 1, &run);
+	run.h.syndrome = ARX_NAK(ARX_NAK_REM_OP);
+	pair_rx(p, 1, &run);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	EXPECT_NO_WC(test, &s->scq);
+
+	for (i = 0; i < 3; i++)
+		KUNIT_ASSERT_EQ(test, pair_recv(p, 1, i, 0, 8), 0);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 1, IB_QPS_ERR, 0), 0);
+	pair_settle(p);
+	for (i = 0; i < 3; i++)
+		EXPECT_WC(test, &s->rcq, i, IB_WC_WR_FLUSH_ERR);
+	pair_bring(test, p, 1, IB_QPS_RTS);
+	arx_qp_schedule(s->qp);
+	pair_settle(p);
+	run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST | ARX_LAST | ARX_ACK_REQ,
+		       PSN, p->side[0].buf, 0);
+	pair_rx(p, 1, &run);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN);
+}
+
 static void qp__create_refused(struct kunit *test)
 {
 	static const struct ib_qp_cap good = {
@@ -1048,6 +1159,9 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__query),
 	KUNIT_CASE(qp__posting_by_state),
 	KUNIT_CASE(qp__post_until_full),
+	KUNIT_CASE(qp__without_responder),
+	KUNIT_CASE(qp__two_requesters),
+	KUNIT_CASE(qp__without_requester),
 	KUNIT_CASE(qp__error_flushes),
 	KUNIT_CASE(qp__error_in_order),
 	KUNIT_CASE(qp__error_in_message),

@@ -176,13 +176,26 @@ static void stages__exchange(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
 }
 
-static void stages__atomics(struct kunit *test)
+/* The same between a requester and a responder that lack the other half. */
+static void stages__halves(struct kunit *test)
+{
+	const struct exchange *x = test->param_value;
+	struct pair *p = test->priv;
+	u32 id;
+
+	pair_connect_halves(test, p);
+	p->dev.port_active = !x->wire;
+	for (id = 0; id < 2 * ARRAY_SIZE(sizes); id++)
+		exchange_one(test, id, sizes[id % ARRAY_SIZE(sizes)]);
+	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
+}
+
+static void atomics(struct kunit *test)
 {
 	struct pair *p = test->priv;
 	u64 *result, *word;
 	int wire;
 
-	pair_connect(test, p, IB_QPT_RC);
 	result = (u64 *)p->side[0].buf;
 	word = (u64 *)(p->side[1].buf + 64);
 	for (wire = 0; wire < 2; wire++) {
@@ -204,6 +217,18 @@ static void stages__atomics(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, *result, 20);
 		KUNIT_EXPECT_EQ(test, *word, 25);
 	}
+}
+
+static void stages__atomics(struct kunit *test)
+{
+	pair_connect(test, test->priv, IB_QPT_RC);
+	atomics(test);
+}
+
+static void stages__atomics_of_halves(struct kunit *test)
+{
+	pair_connect_halves(test, test->priv);
+	atomics(test);
 }
 
 static void stages__uc(struct kunit *test)
@@ -3924,7 +3949,9 @@ static void loopback__datagram_source_error(struct kunit *test)
 
 static struct kunit_case stages_cases[] = {
 	KUNIT_CASE_PARAM(stages__exchange, exchange_gen_params),
+	KUNIT_CASE_PARAM(stages__halves, exchange_gen_params),
 	KUNIT_CASE(stages__atomics),
+	KUNIT_CASE(stages__atomics_of_halves),
 	KUNIT_CASE(stages__uc),
 	KUNIT_CASE(stages__uc_gap),
 	KUNIT_CASE(stages__uc_too_long),

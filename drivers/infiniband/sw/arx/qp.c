@@ -28,8 +28,10 @@ static void arx_qp_work(struct work_struct *work)
 {
 	struct arx_qp *qp = container_of(work, struct arx_qp, work);
 
-	arx_requester_run(qp);
-	arx_responder_go_on(qp);
+	if (arx_qp_has_requester(qp))
+		arx_requester_run(qp);
+	if (arx_qp_has_responder(qp))
+		arx_responder_go_on(qp);
 }
 
 static void arx_qp_grow(struct work_struct *grow)
@@ -71,41 +73,75 @@ static void arx_qp_unlock_all(struct arx_qp *qp)
 	spin_unlock(&qp->resp.lock);
 	spin_unlock(&qp->req.lock);
 	/* A doorbell that found the requester's lock taken has set a bit. */
-	arx_requester_run(qp);
+	if (arx_qp_has_requester(qp))
+		arx_requester_run(qp);
 	local_bh_enable();
 }
 
-static int arx_qp_service(enum ib_qp_type type)
+/**
+ * struct arx_qp_kind - properties of a type of QPs
+ * @service: enum arx_service
+ * @halves: as in struct arx_qp
+ * @acked: as in struct arx_qp
+ */
+struct arx_qp_kind {
+	u8 service;
+	u8 halves;
+	bool acked;
+};
+
+#define ARX_QP_BOTH	(ARX_QP_REQUESTER | ARX_QP_RESPONDER)
+
+static const struct arx_qp_kind arx_qp_kinds[] = {
+	[IB_QPT_RC]	= { ARX_SERVICE_RC, ARX_QP_BOTH, true },
+	[IB_QPT_UC]	= { ARX_SERVICE_UC, ARX_QP_BOTH },
+	[IB_QPT_UD]	= { ARX_SERVICE_UD, ARX_QP_BOTH },
+	[IB_QPT_GSI]	= { ARX_SERVICE_UD, ARX_QP_BOTH },
+};
+
+/* NULL: arx has no such QPs. */
+static const struct arx_qp_kind *arx_qp_kind(enum ib_qp_type type)
 {
-	switch (type) {
-	case IB_QPT_RC:
-		return ARX_SERVICE_RC;
-	case IB_QPT_UC:
-		return ARX_SERVICE_UC;
-	case IB_QPT_UD:
-	case IB_QPT_GSI:
-		return ARX_SERVICE_UD;
-	default:
-		return -EOPNOTSUPP;
-	}
+	if (type >= ARRAY_SIZE(arx_qp_kinds) || !arx_qp_kinds[type].halves)
+		return NULL;
+	return &arx_qp_kinds[type];
 }
 
-static int arx_qp_check_init(const struct ib_qp_init_attr *init)
+static int arx_qp_check_requester(const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
-	if (init->create_flags)
-		return -EOPNOTSUPP;
-	if (!init->send_cq || !init->recv_cq)
-		return -EINVAL;
-	if (cap->max_send_wr > ARX_MAX_QP_WR ||
+	if (!init->send_cq || cap->max_send_wr > ARX_MAX_QP_WR ||
 	    cap->max_send_sge > ARX_MAX_SGE ||
 	    cap->max_inline_data > ARX_MAX_INLINE)
+		return -EINVAL;
+	return 0;
+}
+
+static int arx_qp_check_responder(const struct ib_qp_init_attr *init)
+{
+	const struct ib_qp_cap *cap = &init->cap;
+
+	if (!init->recv_cq)
 		return -EINVAL;
 	if (!init->srq && (cap->max_recv_wr > ARX_MAX_QP_WR ||
 			   cap->max_recv_sge > ARX_MAX_SGE))
 		return -EINVAL;
 	return 0;
+}
+
+static int arx_qp_check_init(const struct arx_qp_kind *kind,
+			     const struct ib_qp_init_attr *init)
+{
+	int err = 0;
+
+	if (init->create_flags)
+		return -EOPNOTSUPP;
+	if (kind->halves & ARX_QP_REQUESTER)
+		err = arx_qp_check_requester(init);
+	if (!err && kind->halves & ARX_QP_RESPONDER)
+		err = arx_qp_check_responder(init);
+	return err;
 }
 
 static int arx_qp_create_sq(struct arx_qp *qp, struct ib_qp_cap *cap,
@@ -118,6 +154,12 @@ static int arx_qp_create_sq(struct arx_qp *qp, struct ib_qp_cap *cap,
 	u32 stride = ALIGN(sizeof(struct arx_send_wqe) + body, ARX_WQE_ALIGN);
 	int err;
 
+	if (!arx_qp_has_requester(qp)) {
+		cap->max_send_wr = 0;
+		cap->max_send_sge = 0;
+		cap->max_inline_data = 0;
+		return 0;
+	}
 	qp->max_send_sge = cap->max_send_sge;
 	qp->max_inline = cap->max_inline_data ?
 			 stride - sizeof(struct arx_send_wqe) : 0;
@@ -155,6 +197,8 @@ static void arx_qp_drop_sends(struct arx_qp *qp)
 
 static void arx_qp_destroy_sq(struct arx_qp *qp)
 {
+	if (!arx_qp_has_requester(qp))
+		return;
 	arx_qp_drop_sends(qp);
 	arx_ring_destroy(&qp->sq);
 	kvfree(qp->swqes);
@@ -167,7 +211,7 @@ static int arx_qp_create_rq(struct arx_qp *qp, struct ib_qp_cap *cap,
 {
 	int err;
 
-	if (qp->srq) {
+	if (!arx_qp_has_rq(qp)) {
 		cap->max_recv_wr = 0;
 		cap->max_recv_sge = 0;
 		return 0;
@@ -181,8 +225,31 @@ static int arx_qp_create_rq(struct arx_qp *qp, struct ib_qp_cap *cap,
 	return 0;
 }
 
-static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
+static void arx_qp_destroy_rq(struct arx_qp *qp)
 {
+	if (arx_qp_has_rq(qp))
+		arx_recvq_cleanup(&qp->rq);
+}
+
+/* Where all messages of the QP are received. */
+static void arx_qp_init_target(struct arx_qp *qp,
+			       const struct ib_qp_init_attr *init)
+{
+	struct arx_target *target = &qp->resp.target;
+
+	target->srq = init->srq ? to_arx_srq(init->srq) : NULL;
+	target->q = target->srq ? &target->srq->q : &qp->rq;
+	target->cq = to_arx_cq(init->recv_cq);
+	target->pd = target->srq ? target->srq->ib.pd : qp->ib.pd;
+	target->rkey_pd = qp->ib.pd;
+}
+
+static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
+			const struct ib_qp_init_attr *init)
+{
+	qp->service = kind->service;
+	qp->halves = kind->halves;
+	qp->acked = kind->acked;
 	qp->state = IB_QPS_RESET;
 	spin_lock_init(&qp->state_lock);
 	spin_lock_init(&qp->post_lock);
@@ -196,9 +263,10 @@ static void arx_qp_init(struct arx_qp *qp, const struct ib_qp_init_attr *init)
 	INIT_WORK(&qp->grow, arx_qp_grow);
 	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->scq = to_arx_cq(init->send_cq);
-	qp->rcq = to_arx_cq(init->recv_cq);
-	qp->srq = init->srq ? to_arx_srq(init->srq) : NULL;
+	if (arx_qp_has_requester(qp))
+		qp->scq = to_arx_cq(init->send_cq);
+	if (arx_qp_has_responder(qp))
+		arx_qp_init_target(qp, init);
 }
 
 /* Packets can find the QP from here on. QP1 is not in the table. */
@@ -226,35 +294,21 @@ static void arx_qp_withdraw(struct arx_qp *qp)
 		arx_ids_remove(&arx_qps, &qp->id);
 }
 
-/**
- * arx_create_qp - verb
- * @ib: the QP, allocated by the core
- * @init: requested attributes; receives the granted ones
- * @udata: of an application, else NULL
- *
- * Return: 0, -EINVAL for values out of range, -EOPNOTSUPP for other types,
- * -ENOMEM.
- */
-int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
-		  struct ib_udata *udata)
+static int arx_qp_create(struct arx_qp *qp, const struct arx_qp_kind *kind,
+			 struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
 	struct ib_ucontext *uctx = arx_udata_to_ucontext(udata);
-	int service = arx_qp_service(init->qp_type);
 	struct arx_create_qp_resp resp = {};
-	struct arx_qp *qp = to_arx_qp(ib);
 	int err;
 
-	if (service < 0)
-		return service;
-	err = arx_qp_check_init(init);
+	err = arx_qp_check_init(kind, init);
 	if (err)
 		return err;
 
-	err = arx_object_begin(ib->device, ARX_KIND_QP);
+	err = arx_object_begin(qp->ib.device, ARX_KIND_QP);
 	if (err)
 		return err;
-	qp->service = service;
-	arx_qp_init(qp, init);
+	arx_qp_init(qp, kind, init);
 	arx_worker_add(qp, uctx ? to_arx_ucontext(uctx)->worker : NULL);
 	err = arx_tx_init(qp);
 	if (err)
@@ -276,23 +330,40 @@ int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 	return 0;
 
 destroy_rq:
-	if (!qp->srq)
-		arx_recvq_cleanup(&qp->rq);
+	arx_qp_destroy_rq(qp);
 destroy_sq:
 	arx_qp_destroy_sq(qp);
 cleanup_tx:
 	arx_sock_forget(qp);
 	arx_tx_cleanup(qp);
 end:
-	arx_object_end(ib->device, ARX_KIND_QP);
+	arx_object_end(qp->ib.device, ARX_KIND_QP);
 	return err;
 }
 
-/* Set the initial state; posted requests are discarded. All locks held. */
-static void arx_qp_reset(struct arx_qp *qp)
+/**
+ * arx_create_qp - verb
+ * @ib: the QP, allocated by the core
+ * @init: requested attributes; receives the granted ones
+ * @udata: of an application, else NULL
+ *
+ * Return: 0, -EINVAL for values out of range, -EOPNOTSUPP for other types,
+ * -ENOMEM.
+ */
+int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
+		  struct ib_udata *udata)
+{
+	const struct arx_qp_kind *kind = arx_qp_kind(init->qp_type);
+
+	if (!kind)
+		return -EOPNOTSUPP;
+	return arx_qp_create(to_arx_qp(ib), kind, init, udata);
+}
+
+/* Posted sends are discarded. All locks held. */
+static void arx_qp_reset_requester(struct arx_qp *qp)
 {
 	struct arx_req *req = &qp->req;
-	struct arx_resp *resp = &qp->resp;
 	struct arx_comp *comp = &qp->comp;
 
 	arx_watch_stop(qp);
@@ -320,6 +391,12 @@ static void arx_qp_reset(struct arx_qp *qp)
 	req->rewinds = comp->rewinds;
 	arx_watch_forget(qp);
 	arx_ring_consume(&qp->sq, comp->done);
+}
+
+/* Posted receives are discarded. All locks held. */
+static void arx_qp_reset_responder(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
 
 	resp->nak_sent = false;
 	resp->dead = false;
@@ -333,10 +410,19 @@ static void arx_qp_reset(struct arx_qp *qp)
 	resp->unacked = 0;
 	resp->acked_msn = 0;
 	resp->idle_acks = 0;
-	if (!qp->srq) {
+	if (arx_qp_has_rq(qp)) {
 		WRITE_ONCE(qp->rq.ring.hdr->flags, 0);
 		arx_recvq_reset(&qp->rq);
 	}
+}
+
+/* Set the initial state. All locks held. */
+static void arx_qp_reset(struct arx_qp *qp)
+{
+	if (arx_qp_has_requester(qp))
+		arx_qp_reset_requester(qp);
+	if (arx_qp_has_responder(qp))
+		arx_qp_reset_responder(qp);
 }
 
 /*
@@ -548,6 +634,8 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
  */
 static void arx_qp_send_deferred_ack(struct arx_qp *qp)
 {
+	if (!arx_qp_has_responder(qp))
+		return;
 	local_bh_disable();
 	arx_responder_go_on(qp);
 	local_bh_enable();
@@ -639,10 +727,12 @@ int arx_query_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	arx_qp_unlock_all(qp);
 
 	attr->port_num = ARX_PORT;
-	attr->cap.max_send_wr = arx_ring_entries(&qp->sq);
-	attr->cap.max_send_sge = qp->max_send_sge;
-	attr->cap.max_inline_data = qp->max_inline;
-	if (!qp->srq) {
+	if (arx_qp_has_requester(qp)) {
+		attr->cap.max_send_wr = arx_ring_entries(&qp->sq);
+		attr->cap.max_send_sge = qp->max_send_sge;
+		attr->cap.max_inline_data = qp->max_inline;
+	}
+	if (arx_qp_has_rq(qp)) {
 		attr->cap.max_recv_wr = arx_ring_entries(&qp->rq.ring);
 		attr->cap.max_recv_sge = qp->rq.max_sge;
 	}
@@ -699,8 +789,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 
 	arx_tx_cleanup(qp);
 	arx_qp_destroy_sq(qp);
-	if (!qp->srq)
-		arx_recvq_cleanup(&qp->rq);
+	arx_qp_destroy_rq(qp);
 	av = rcu_dereference_protected(qp->av, true);
 	if (av)
 		arx_av_put(av);
@@ -718,7 +807,7 @@ static bool arx_qp_sends_full(const struct arx_qp *qp)
 
 /**
  * arx_post_send - verb, kernel consumers
- * @ib: QP
+ * @ib: QP with a requester
  * @wr: requests
  * @bad: receives the first request that was not posted
  *
@@ -738,7 +827,7 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 	unsigned long flags;
 	int err = 0;
 
-	if (qp->ib.uobject) {
+	if (qp->ib.uobject || !arx_qp_has_requester(qp)) {
 		*bad = wr;
 		return -EINVAL;
 	}
@@ -770,7 +859,7 @@ int arx_post_send(struct ib_qp *ib, const struct ib_send_wr *wr,
 
 /**
  * arx_post_recv - verb, kernel consumers
- * @ib: QP without SRQ
+ * @ib: QP with a receive queue of its own
  * @wr: requests
  * @bad: receives the first request that was not posted
  *
@@ -785,7 +874,8 @@ int arx_post_recv(struct ib_qp *ib, const struct ib_recv_wr *wr,
 	struct arx_qp *qp = to_arx_qp(ib);
 	int err;
 
-	if (qp->srq || qp->ib.uobject || arx_qp_state(qp) == IB_QPS_RESET) {
+	if (!arx_qp_has_rq(qp) || qp->ib.uobject ||
+	    arx_qp_state(qp) == IB_QPS_RESET) {
 		*bad = wr;
 		return -EINVAL;
 	}

@@ -255,6 +255,25 @@ enum arx_nak_end {
 };
 
 /**
+ * struct arx_target - where a message is received
+ * @q: receive queue
+ * @srq: the SRQ that has @q; NULL: @q is the QP's own
+ * @cq: receive CQ
+ * @pd: PD of the lkeys of receive WQEs; 10.2.9.2: an SRQ has a PD of its own
+ * @rkey_pd: PD of the rkeys of requests
+ *
+ * The responder takes no reference: a QP that was created with these objects
+ * holds them by the core's counts as long as it exists.
+ */
+struct arx_target {
+	struct arx_recvq *q;
+	struct arx_srq *srq;
+	struct arx_cq *cq;
+	struct ib_pd *pd;
+	struct ib_pd *rkey_pd;
+};
+
+/**
  * struct arx_resp - the responder: runs to memory
  * @lock: serialises all of it
  * @epsn: expected PSN
@@ -283,6 +302,7 @@ enum arx_nak_end {
  * @idle_acks: ACKs in a row that had only one message to acknowledge, at most
  *	ARX_ACK_IDLE
  * @polled: as in struct arx_run, of any part of the message
+ * @target: where the message in progress is received
  * @ack_syndrome: AETH syndrome of the due ACK or NAK
  * @ack_psn: PSN of the due ACK or NAK
  * @ack_end: what the NAK ends
@@ -315,6 +335,7 @@ struct arx_resp {
 	u32 acked_msn;
 	u8 idle_acks;
 	bool polled;
+	struct arx_target target;
 	u8 ack_syndrome;
 	u32 ack_psn;
 	enum arx_nak_end ack_end;
@@ -377,6 +398,11 @@ struct arx_comp {
  * @state: enum ib_qp_state; written under @state_lock
  * @mtu: path MTU in bytes
  * @service: enum arx_service
+ * @halves: ARX_QP_REQUESTER, ARX_QP_RESPONDER or both. A QP that lacks a half
+ *	has none of that half's queues
+ * @may: enum arx_qp_may: what @state allows, without the half that is missing;
+ *	written with @state
+ * @acked: the service acknowledges: lost packets are sent again, in order
  * @sq_sig_all: every send is signalled
  * @tx_blocked: @tx_sk was full; the context that clears the flag schedules the
  *	QP
@@ -398,9 +424,7 @@ struct arx_comp {
  * @watch: polling of @sq
  * @comp: completer
  * @resp: responder
- * @rcq: receive CQ
- * @srq: or NULL
- * @rq: own receive queue, unless @srq
+ * @rq: own receive queue, if @resp.target has no SRQ
  * @sq_prod: kernel consumers: next slot to fill, under @post_lock
  * @post_lock: serialises posting of sends by kernel consumers
  * @state_lock: innermost, except for the event handler
@@ -429,6 +453,9 @@ struct arx_qp {
 	enum ib_qp_state state;
 	u32 mtu;
 	u8 service;
+	u8 halves;
+	u8 may;
+	bool acked;
 	bool sq_sig_all;
 	bool tx_blocked;
 	bool tx_behind;
@@ -445,8 +472,6 @@ struct arx_qp {
 	struct arx_watch watch;
 	struct arx_comp comp;
 	struct arx_resp resp;
-	struct arx_cq *rcq;
-	struct arx_srq *srq;
 	struct arx_recvq rq;
 	u32 sq_prod;
 	spinlock_t post_lock;	/* protects sq_prod */
@@ -492,6 +517,7 @@ static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)
 /**
  * arx_qp_key_use - the use of a key by a peer of the QP or by its work request
  * @qp: any QP
+ * @pd: protection domain of the request
  * @value: rkey
  * @access: enum ib_access_flags; 0 if the key is only to be invalidated
  * @iova: first byte
@@ -500,23 +526,19 @@ static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)
  * Return: the use, for arx_key_get() and others.
  */
 static inline struct arx_key_use arx_qp_key_use(const struct arx_qp *qp,
-						u32 value, int access,
-						u64 iova, u64 length)
+						struct ib_pd *pd, u32 value,
+						int access, u64 iova,
+						u64 length)
 {
 	return (struct arx_key_use) {
 		.dev = arx_qp_dev(qp),
-		.pd = qp->ib.pd,
+		.pd = pd,
 		.qpn = qp->id.nr,
 		.value = value,
 		.access = access,
 		.iova = iova,
 		.length = length,
 	};
-}
-
-static inline struct arx_recvq *arx_qp_recvq(struct arx_qp *qp)
-{
-	return qp->srq ? &qp->srq->q : &qp->rq;
 }
 
 static inline struct arx_swqe *arx_qp_swqe(const struct arx_qp *qp, u32 index)
@@ -538,16 +560,44 @@ static inline u32 arx_published(const u32 *count)
 	return smp_load_acquire(count);		/* pairs with arx_publish() */
 }
 
-/* The service acknowledges: lost packets are sent again, in order. */
 static inline bool arx_qp_is_acked(const struct arx_qp *qp)
 {
-	return qp->service == ARX_SERVICE_RC;
+	return qp->acked;
 }
 
 /* The service has one peer, which the QP knows. */
 static inline bool arx_qp_is_connected(const struct arx_qp *qp)
 {
 	return qp->service != ARX_SERVICE_UD;
+}
+
+/* What a QP may do in a state. */
+enum arx_qp_may {
+	ARX_QP_RECEIVE		= BIT(0),	/* accept requests */
+	ARX_QP_SEND		= BIT(1),	/* send posted requests */
+	ARX_QP_ACKED		= BIT(2),	/* accept acknowledgments */
+	ARX_QP_FLUSH		= BIT(3),	/* flush posted sends */
+	ARX_QP_FLUSH_RECV	= BIT(4),	/* flush posted receives */
+};
+
+/* The halves of a QP, by what they do: requester with completer; responder. */
+#define ARX_QP_REQUESTER	(ARX_QP_SEND | ARX_QP_ACKED | ARX_QP_FLUSH)
+#define ARX_QP_RESPONDER	(ARX_QP_RECEIVE | ARX_QP_FLUSH_RECV)
+
+static inline bool arx_qp_has_requester(const struct arx_qp *qp)
+{
+	return qp->halves & ARX_QP_SEND;
+}
+
+static inline bool arx_qp_has_responder(const struct arx_qp *qp)
+{
+	return qp->halves & ARX_QP_RECEIVE;
+}
+
+/* True if the QP has a receive queue of its own. */
+static inline bool arx_qp_has_rq(const struct arx_qp *qp)
+{
+	return arx_qp_has_responder(qp) && !qp->resp.target.srq;
 }
 
 static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)

@@ -129,8 +129,8 @@ static enum arx_verdict arx_rdatomic_check_read(struct arx_qp *qp,
 						const struct arx_headers *h)
 {
 	struct arx_key_use use =
-		arx_qp_key_use(qp, h->rkey, IB_ACCESS_REMOTE_READ, h->va,
-			       h->dma_len);
+		arx_qp_key_use(qp, qp->resp.target.rkey_pd, h->rkey,
+			       IB_ACCESS_REMOTE_READ, h->va, h->dma_len);
 
 	if (h->dma_len > ARX_MAX_MSG)
 		return ARX_INVALID;
@@ -147,8 +147,8 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 {
 	bool swap = h->op == ARX_OP_COMPARE_SWAP;
 	struct arx_key_use use =
-		arx_qp_key_use(qp, h->rkey, IB_ACCESS_REMOTE_ATOMIC, h->va,
-			       sizeof(u64));
+		arx_qp_key_use(qp, qp->resp.target.rkey_pd, h->rkey,
+			       IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
 	u32 len = sizeof(u64);
 	struct arx_key *key;
 	int err = -EINVAL;
@@ -335,8 +335,8 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
 	struct arx_key_use use =
-		arx_qp_key_use(qp, rd->rkey, IB_ACCESS_REMOTE_READ,
-			       rd->va + off, 0);
+		arx_qp_key_use(qp, qp->resp.target.rkey_pd, rd->rkey,
+			       IB_ACCESS_REMOTE_READ, rd->va + off, 0);
 	u32 left = rd->length - off;
 	struct arx_run run;
 	u32 len;

@@ -30,7 +30,7 @@ static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 	cqe->qpn = qp->id.nr;
 	cqe->vlan_id = cqe->vlan_id ? : 0xffff;
 	qp->resp.have_rwqe = false;
-	if (!arx_cq_add(qp->rcq, cqe, solicited))
+	if (!arx_cq_add(qp->resp.target.cq, cqe, solicited))
 		arx_qp_error(qp, IB_EVENT_QP_FATAL);
 }
 
@@ -88,16 +88,17 @@ static __cold void arx_responder_no_access(struct arx_qp *qp,
 static int arx_responder_take(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
+	const struct arx_target *target = &resp->target;
 	enum arx_recvq_news news;
 	int err;
 
 	if (resp->have_rwqe)
 		return 0;
-	err = arx_recvq_take(arx_qp_recvq(qp), &resp->rwqe, &news);
+	err = arx_recvq_take(target->q, &resp->rwqe, &news);
 	if (news == ARX_RECVQ_LIMIT_REACHED)
-		arx_srq_event(qp->srq, IB_EVENT_SRQ_LIMIT_REACHED);
-	if (news == ARX_RECVQ_FAILED && qp->srq)
-		arx_srq_event(qp->srq, IB_EVENT_SRQ_ERR);
+		arx_srq_event(target->srq, IB_EVENT_SRQ_LIMIT_REACHED);
+	if (news == ARX_RECVQ_FAILED && target->srq)
+		arx_srq_event(target->srq, IB_EVENT_SRQ_ERR);
 	resp->have_rwqe = !err || err == -EINVAL;
 	if (err == -EINVAL)
 		arx_responder_complete_error(qp, IB_WC_LOC_QP_OP_ERR);
@@ -136,16 +137,13 @@ enum arx_placed {
 	ARX_PLACED_BAD_SOURCE,
 };
 
-/*
- * Iterate over the receive WQE's buffer; 10.2.9.2: an SRQ has a PD of its own.
- */
+/* Iterate over the receive WQE's buffer. */
 static void arx_responder_iter(struct arx_qp *qp, struct arx_iter *it)
 {
 	const struct arx_rwqe *rwqe = &qp->resp.rwqe;
-	struct ib_pd *pd = qp->srq ? qp->srq->ib.pd : qp->ib.pd;
 
-	arx_iter_sge(it, arx_qp_dev(qp), pd, rwqe->sge, rwqe->num_sge,
-		     IB_ACCESS_LOCAL_WRITE);
+	arx_iter_sge(it, arx_qp_dev(qp), qp->resp.target.pd, rwqe->sge,
+		     rwqe->num_sge, IB_ACCESS_LOCAL_WRITE);
 }
 
 /* Append the payload to the receive WQE's buffer. */
@@ -183,8 +181,8 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 {
 	struct arx_resp *resp = &qp->resp;
 	struct arx_key_use use =
-		arx_qp_key_use(qp, resp->rkey, IB_ACCESS_REMOTE_WRITE, resp->va,
-			       run->len);
+		arx_qp_key_use(qp, resp->target.rkey_pd, resp->rkey,
+			       IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
 	struct arx_iter to __uninitialized;
 	enum arx_copy_error err;
 
@@ -224,8 +222,9 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 {
 	struct arx_resp *resp = &qp->resp;
 	struct arx_key_use use =
-		arx_qp_key_use(qp, run->h.rkey, IB_ACCESS_REMOTE_WRITE,
-			       run->h.va, run->h.dma_len);
+		arx_qp_key_use(qp, resp->target.rkey_pd, run->h.rkey,
+			       IB_ACCESS_REMOTE_WRITE, run->h.va,
+			       run->h.dma_len);
 
 	if (run->h.op == ARX_OP_WRITE) {
 		if (!arx_responder_access(qp, IB_ACCESS_REMOTE_WRITE))
@@ -348,7 +347,8 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 	if (run->h.flags & ARX_INV) {
 		/* On one machine, the payload may hold the same key. */
 		arx_iter_end(&run->payload);
-		use = arx_qp_key_use(qp, run->h.ex, 0, 0, 0);
+		use = arx_qp_key_use(qp, resp->target.rkey_pd, run->h.ex, 0, 0,
+				     0);
 		err = arx_key_invalidate(&use);
 		if (err == -EBUSY) {
 			/*
@@ -498,7 +498,7 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	}
 	/* An SRQ's WQE of the message is used up, 9.9.3 */
 	if (run->h.op == ARX_OP_SEND && placed == ARX_PLACED_TOO_LONG &&
-	    qp->srq)
+	    resp->target.srq)
 		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
 	if (placed != ARX_PLACED ||
 	    (last && run->h.op == ARX_OP_WRITE && resp->left))
@@ -701,7 +701,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 
 	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
 	resp->in_message = false;
-	if (qp->srq) {
+	if (resp->target.srq) {
 		if (!resp->flushed)
 			arx_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 		resp->flushed = true;

@@ -226,6 +226,14 @@ static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 	return arx_av_is_peer(rcu_dereference(qp->av), &rx->saddr, &rx->daddr);
 }
 
+/* True if the state of the QP and the half that the packet is for allow it. */
+static bool arx_rx_is_accepted(const struct arx_qp *qp,
+			       const struct arx_headers *h)
+{
+	return arx_qp_may(qp, arx_is_response(h->op) ? ARX_QP_ACKED :
+						       ARX_QP_RECEIVE);
+}
+
 /* The QP that may get a packet, or NULL. */
 static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 				   const struct arx_headers *h)
@@ -235,7 +243,7 @@ static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 	if (!qp || qp->id.nr != h->qpn)
 		qp = arx_rx_find_qp(rx, h->qpn);
 	if (!qp || qp->service != h->service ||
-	    !arx_qp_may(qp, ARX_QP_RECEIVE)) {
+	    !arx_rx_is_accepted(qp, h)) {
 		arx_rx_count(rx, ARX_CNT_RX_NO_QP);
 		return NULL;
 	}

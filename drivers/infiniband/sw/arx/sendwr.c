@@ -292,7 +292,7 @@ void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe)
 int arx_sendwr_execute(struct arx_qp *qp, struct arx_swqe *swqe)
 {
 	const struct arx_send_wqe *wqe = &swqe->wqe;
-	struct arx_key_use by = arx_qp_key_use(qp, wqe->ex, 0, 0, 0);
+	struct arx_key_use by = arx_qp_key_use(qp, qp->ib.pd, wqe->ex, 0, 0, 0);
 	struct arx_mr *mr;
 	int err;
 

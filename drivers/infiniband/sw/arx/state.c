@@ -12,7 +12,7 @@
 struct arx_ids arx_qps;
 
 /* What each state allows: 10.3.1 */
-const u8 arx_qp_states[] = {
+static const u8 arx_qp_states[] = {
 	[IB_QPS_RESET]	= 0,
 	[IB_QPS_INIT]	= 0,
 	[IB_QPS_RTR]	= ARX_QP_RECEIVE,
@@ -41,6 +41,13 @@ void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
 
+/* State lock held. */
+static void arx_qp_write_state(struct arx_qp *qp, enum ib_qp_state state)
+{
+	WRITE_ONCE(qp->state, state);
+	WRITE_ONCE(qp->may, arx_qp_states[state] & qp->halves);
+}
+
 /* Leave a working state for @to; true if this call did it. */
 static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
 {
@@ -50,7 +57,7 @@ static bool arx_qp_leave(struct arx_qp *qp, enum ib_qp_state to)
 	left = qp->state != IB_QPS_RESET && qp->state != IB_QPS_ERR &&
 	       qp->state != to;
 	if (left)
-		WRITE_ONCE(qp->state, to);
+		arx_qp_write_state(qp, to);
 	spin_unlock(&qp->state_lock);
 	return left;
 }
@@ -74,16 +81,15 @@ void arx_qp_error(struct arx_qp *qp, int event)
 
 /**
  * arx_qp_send_error - handle a send that failed and whose completion says so
- * @qp: any QP; RC enters the error state, UC and UD the send queue error state
+ * @qp: any QP with a requester. With an acknowledged service it enters the error
+ *	state, else the send queue error state
  *
  * Context: bottom halves off; locks may be held.
  */
 void arx_qp_send_error(struct arx_qp *qp)
 {
-	bool rc = arx_qp_is_acked(qp);
-
 	arx_count(arx_qp_dev(qp), SEND_ERR);
-	if (arx_qp_leave(qp, rc ? IB_QPS_ERR : IB_QPS_SQE))
+	if (arx_qp_leave(qp, arx_qp_is_acked(qp) ? IB_QPS_ERR : IB_QPS_SQE))
 		arx_qp_schedule(qp);
 }
 
@@ -97,6 +103,6 @@ void arx_qp_send_error(struct arx_qp *qp)
 void arx_qp_set_state(struct arx_qp *qp, enum ib_qp_state state)
 {
 	spin_lock(&qp->state_lock);
-	WRITE_ONCE(qp->state, state);
+	arx_qp_write_state(qp, state);
 	spin_unlock(&qp->state_lock);
 }

@@ -6,6 +6,7 @@
 
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/sched/signal.h>
 #include <rdma/uverbs_std_types.h>
 
@@ -25,12 +26,15 @@
  * struct arx_doorbell - the object behind the file
  * @uobj: the core's part; the file holds it until it is released
  * @uctx: context whose QPs it kicks; NULL once the object has been destroyed,
- *	which for a removed device is before the file is closed. Only compared,
- *	never followed, so it may dangle.
+ *	which for a removed device is before the file is closed. A kick only
+ *	compares it
+ * @lock: serialises setting @uctx to NULL with code that follows it: a context
+ *	lives longer than its objects
  */
 struct arx_doorbell {
 	struct ib_uobject uobj;
 	struct ib_ucontext *uctx;
+	struct mutex lock;	/* uctx is followed */
 };
 
 /*
@@ -45,10 +49,15 @@ static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
 	return uobj ? READ_ONCE(uobj->context) : NULL;
 }
 
+/* What follows a share of a kick's work, beside 0 and errors. */
+enum {
+	ARX_KICK_AGAIN = 1,	/* another share */
+	ARX_KICK_ADOPT,		/* this process gets the worker, then another */
+};
+
 /*
- * Do share @nth of the kick's work. Returns 1 if another share should follow, 0
- * if not, or an error. A QP that is destroyed meanwhile has nothing more to
- * send.
+ * Do share @nth of the kick's work. Returns what follows, or an error. A QP
+ * that is destroyed meanwhile has nothing more to send.
  */
 static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 {
@@ -63,12 +72,26 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 	more = arx_requester_kick(qp);
 	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_qp_schedule(qp);
+	if (arx_worker_is_gone(qp) && !nth)
+		return ARX_KICK_ADOPT;
 	if (more && (nth + 1 < ARX_KICK_SHARES || arx_worker_is_gone(qp)) &&
 	    !signal_pending(current))
-		return 1;
+		return ARX_KICK_AGAIN;
 	if (more)
 		arx_qp_go_on(qp);
 	return 0;
+}
+
+/*
+ * The process whose thread copied has ended, and this one has imported its
+ * context (or inherited it). If there can be no thread, kicks do all copies.
+ */
+static void arx_doorbell_adopt(struct arx_doorbell *doorbell)
+{
+	mutex_lock(&doorbell->lock);
+	if (doorbell->uctx)
+		arx_worker_start(to_arx_ucontext(doorbell->uctx)->worker);
+	mutex_unlock(&doorbell->lock);
 }
 
 /*
@@ -76,7 +99,7 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
  * short ones that is cheaper than starting the worker. No other task waits
  * meanwhile: between two shares the caller may be interrupted or preempted.
  */
-static int arx_doorbell_kicks(const struct arx_doorbell *doorbell, u32 qpn)
+static int arx_doorbell_kicks(struct arx_doorbell *doorbell, u32 qpn)
 {
 	int nth = 0;
 	int more;
@@ -88,6 +111,8 @@ static int arx_doorbell_kicks(const struct arx_doorbell *doorbell, u32 qpn)
 		uctx = READ_ONCE(doorbell->uctx);
 		more = uctx ? arx_doorbell_kick(uctx, qpn, nth) : -EIO;
 		arx_section_leave();
+		if (unlikely(more == ARX_KICK_ADOPT))
+			arx_doorbell_adopt(doorbell);
 		cond_resched();
 		nth++;
 	} while (more > 0);
@@ -119,7 +144,9 @@ static void arx_doorbell_destroy(struct ib_uobject *uobj,
 	struct arx_doorbell *doorbell =
 		container_of(uobj, struct arx_doorbell, uobj);
 
+	mutex_lock(&doorbell->lock);
 	WRITE_ONCE(doorbell->uctx, NULL);
+	mutex_unlock(&doorbell->lock);
 }
 
 static const struct file_operations arx_doorbell_fops = {
@@ -137,6 +164,7 @@ UVERBS_HANDLER(ARX_METHOD_DOORBELL_ALLOC)(struct uverbs_attr_bundle *attrs)
 	struct arx_doorbell *doorbell =
 		container_of(uobj, struct arx_doorbell, uobj);
 
+	mutex_init(&doorbell->lock);
 	WRITE_ONCE(doorbell->uctx, uobj->context);
 	return 0;
 }

@@ -189,9 +189,24 @@ struct arx_worker *arx_worker_make(void)
 	return worker;
 }
 
+/*
+ * The process of the thread has ended, and another process, which has imported
+ * the context, goes on. The thread has ended, too, or is about to.
+ */
+static void arx_worker_bury(struct arx_worker *worker)
+{
+	arx_task_stop(worker->task);
+	spin_lock_irq(&worker->lock);
+	WRITE_ONCE(worker->task, NULL);
+	WRITE_ONCE(worker->thread, NULL);
+	WRITE_ONCE(worker->killed, false);
+	spin_unlock_irq(&worker->lock);
+	module_put(THIS_MODULE);
+}
+
 /**
  * arx_worker_start - start a thread of the current process, if there is none
- *	yet
+ *	yet, or not any more
  * @worker: of a QP that can send when this has succeeded, or NULL
  *
  * Context: process of the application.
@@ -203,9 +218,12 @@ int arx_worker_start(struct arx_worker *worker)
 	struct vhost_task *task;
 	int err = 0;
 
-	if (!worker || !arx_has_tasks() || READ_ONCE(worker->task))
+	if (!worker || !arx_has_tasks() ||
+	    (READ_ONCE(worker->task) && !READ_ONCE(worker->killed)))
 		return 0;
 	mutex_lock(&worker->start);
+	if (worker->killed)
+		arx_worker_bury(worker);
 	if (!worker->task) {
 		task = arx_task_create(arx_worker_work, arx_worker_killed,
 				       worker, "arx");
@@ -213,8 +231,11 @@ int arx_worker_start(struct arx_worker *worker)
 			err = PTR_ERR(task);
 		} else {
 			__module_get(THIS_MODULE);
-			arx_task_start(task);
+			spin_lock_irq(&worker->lock);
 			WRITE_ONCE(worker->task, task);
+			spin_unlock_irq(&worker->lock);
+			/* It finds what was queued before. */
+			arx_task_start(task);
 		}
 	}
 	mutex_unlock(&worker->start);
@@ -270,8 +291,8 @@ void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker)
  * arx_worker_queue - make a QP's worker continue the QP's copies
  * @qp: any QP
  *
- * If the process has ended and left its QPs to another process, no thread
- * continues: the kicks of the other process do.
+ * If the process has ended and left its QPs to another process, the QPs wait
+ * until the other process kicks one of them (arx_worker_start()).
  *
  * Context: any with interrupts on or bottom halves off; @qp must stay valid.
  */
@@ -279,22 +300,21 @@ void arx_worker_queue(struct arx_qp *qp)
 {
 	struct arx_worker *worker = qp->worker;
 	unsigned long flags;
-	bool queued = false;
+	bool wake = false;
 
 	if (!worker) {
 		queue_work(arx_worker_wq, &qp->late);
 		return;
 	}
 	spin_lock_irqsave(&worker->lock, flags);
-	if (!qp->retired && !READ_ONCE(worker->killed) &&
-	    list_empty(&qp->late_link)) {
+	if (!qp->retired && list_empty(&qp->late_link)) {
 		list_add_tail(&qp->late_link, &worker->qps);
-		queued = true;
+		wake = !worker->killed && worker->task;
 	}
+	/* Under the lock, because the thread may be replaced. */
+	if (wake)
+		arx_task_wake(worker->task);
 	spin_unlock_irqrestore(&worker->lock, flags);
-	/* The thread exists before a QP can send. */
-	if (queued)
-		arx_task_wake(READ_ONCE(worker->task));
 }
 
 /**

@@ -16,9 +16,10 @@ struct vhost_task;
  * struct arx_worker - a thread of an application's process that copies for its
  *	QPs
  * @task: the thread; NULL: none of its QPs could send yet, or the kernel has no
- *	such threads. Set once, before the first QP can send
+ *	such threads. Set before the first QP can send, and again if a process
+ *	that imported the context goes on after the end of the first one
  * @thread: @task's, once it has run; only compared
- * @start: serialises setting @task
+ * @start: serialises starts of threads
  * @lock: protects the fields below, and each QP's late_link and retired
  * @qps: QPs that have more to copy, each once, the next one first
  * @killed: the thread ends with its process; published
@@ -29,7 +30,7 @@ struct vhost_task;
 struct arx_worker {
 	struct vhost_task *task;
 	const struct task_struct *thread;
-	struct mutex start;	/* serialises setting task */
+	struct mutex start;	/* serialises starts of threads */
 	spinlock_t lock;	/* protects qps */
 	struct list_head qps;
 	bool killed;

@@ -42,6 +42,8 @@ static const struct verbs_context_ops arx_ctx_ops = {
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = arx_free_context,
 	.get_srq_num = arx_get_srq_num,
+	.import_mr = arx_import_mr,
+	.import_pd = arx_import_pd,
 	.modify_qp = arx_modify_qp,
 	.modify_srq = arx_modify_srq,
 	.poll_cq = arx_poll_cq,
@@ -60,6 +62,8 @@ static const struct verbs_context_ops arx_ctx_ops = {
 	.rereg_mr = arx_rereg_mr,
 	.modify_cq = arx_modify_cq,
 	.resize_cq = arx_resize_cq,
+	.unimport_mr = arx_unimport_mr,
+	.unimport_pd = arx_unimport_pd,
 };
 
 static int arx_alloc_doorbell(struct arx_context *ctx)
@@ -78,21 +82,19 @@ static int arx_alloc_doorbell(struct arx_context *ctx)
 	return 0;
 }
 
-static struct verbs_context *arx_alloc_context(struct ibv_device *ibdev,
-					       int cmd_fd, void *private_data)
+/* The context of @cmd_fd, without its commands: the kernel has it or not. */
+static struct arx_context *arx_init_context(struct ibv_device *ibdev,
+					    int cmd_fd)
 {
-	struct uarx_get_context_resp resp = {};
-	struct uarx_get_context cmd = {};
 	struct arx_context *ctx;
-	int err;
 
-	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, vctx,
-					   ARX_DRIVER_ID);
-	if (!ctx)
-		return NULL;
+	return verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, vctx,
+					    ARX_DRIVER_ID);
+}
 
-	err = arx_cmd_get_context(&ctx->vctx, &cmd.ibv_cmd, sizeof(cmd),
-				  &resp.ibv_resp, sizeof(resp));
+/* The kernel has the context. On failure @ctx is freed. */
+static struct verbs_context *arx_use_context(struct arx_context *ctx, int err)
+{
 	if (err)
 		goto err_free;
 
@@ -112,6 +114,37 @@ err_free:
 	free(ctx);
 	errno = err;
 	return NULL;
+}
+
+static struct verbs_context *arx_alloc_context(struct ibv_device *ibdev,
+					       int cmd_fd, void *private_data)
+{
+	struct uarx_get_context_resp resp = {};
+	struct uarx_get_context cmd = {};
+	struct arx_context *ctx = arx_init_context(ibdev, cmd_fd);
+	int err;
+
+	if (!ctx)
+		return NULL;
+	err = arx_cmd_get_context(&ctx->vctx, &cmd.ibv_cmd, sizeof(cmd),
+				  &resp.ibv_resp, sizeof(resp));
+	return arx_use_context(ctx, err);
+}
+
+/*
+ * Another process, or another user of libibverbs in this one, has opened the
+ * device and passed its command file on. Both have all objects of the context
+ * in common, but each has a doorbell of its own.
+ */
+static struct verbs_context *arx_import_context(struct ibv_device *ibdev,
+						int cmd_fd)
+{
+	struct arx_context *ctx = arx_init_context(ibdev, cmd_fd);
+
+	if (!ctx)
+		return NULL;
+	return arx_use_context(ctx, ibv_cmd_query_context(&ctx->vctx.context,
+							  NULL));
 }
 
 static struct verbs_device *arx_alloc_device(struct verbs_sysfs_dev *sysfs_dev)
@@ -138,5 +171,6 @@ static const struct verbs_device_ops arx_dev_ops = {
 	.alloc_device = arx_alloc_device,
 	.uninit_device = arx_uninit_device,
 	.alloc_context = arx_alloc_context,
+	.import_context = arx_import_context,
 };
 PROVIDER_DRIVER(arx, arx_dev_ops);

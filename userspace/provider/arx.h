@@ -373,6 +373,8 @@ int arx_query_rt_values(struct ibv_context *ibctx,
 			struct ibv_values_ex *values);
 struct ibv_pd *arx_alloc_pd(struct ibv_context *ibctx);
 int arx_dealloc_pd(struct ibv_pd *ibpd);
+struct ibv_pd *arx_import_pd(struct ibv_context *ibctx, uint32_t handle);
+void arx_unimport_pd(struct ibv_pd *ibpd);
 struct ibv_td *arx_alloc_td(struct ibv_context *ibctx,
 			    struct ibv_td_init_attr *attr);
 int arx_dealloc_td(struct ibv_td *ibtd);
@@ -387,6 +389,8 @@ struct ibv_mr *arx_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset,
 int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
 		 void *addr, size_t length, int access);
 int arx_dereg_mr(struct verbs_mr *vmr);
+struct ibv_mr *arx_import_mr(struct ibv_pd *ibpd, uint32_t handle);
+void arx_unimport_mr(struct ibv_mr *ibmr);
 struct ibv_mw *arx_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
 int arx_dealloc_mw(struct ibv_mw *ibmw);
 struct ibv_ah *arx_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);

@@ -200,6 +200,67 @@ int arx_dealloc_pd(struct ibv_pd *ibpd)
 	return 0;
 }
 
+/* Handles that one command can list: the length of a list has 16 bits. */
+#define ARX_LISTED	(UINT16_MAX / sizeof(uint32_t))
+
+/*
+ * True if the context has this protection domain, or more of them than can be
+ * listed: there is no query for one.
+ */
+static bool arx_pd_exists(struct ibv_context *ibctx, uint32_t handle)
+{
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_DEVICE,
+			       UVERBS_METHOD_INFO_HANDLES, 3);
+	uint32_t *list = calloc(ARX_LISTED, sizeof(*list));
+	uint32_t total = 0, i = 0;
+
+	if (!list)
+		return false;
+	fill_attr_const_in(cmd, UVERBS_ATTR_INFO_OBJECT_ID, UVERBS_OBJECT_PD);
+	fill_attr_out_ptr(cmd, UVERBS_ATTR_INFO_TOTAL_HANDLES, &total);
+	fill_attr_out(cmd, UVERBS_ATTR_INFO_HANDLES_LIST, list,
+		      ARX_LISTED * sizeof(*list));
+	if (!execute_ioctl(ibctx, cmd))
+		while (i < total && list[i] != handle)
+			i++;
+	free(list);
+	return i < total || total == ARX_LISTED;
+}
+
+/**
+ * arx_import_pd - use a protection domain that another process created
+ * @ibctx: imported device
+ * @handle: ibv_pd.handle of the other process
+ *
+ * Return: the PD, or NULL with errno set: ENOENT if there is no such PD.
+ */
+struct ibv_pd *arx_import_pd(struct ibv_context *ibctx, uint32_t handle)
+{
+	struct arx_pd *pd;
+
+	if (!arx_pd_exists(ibctx, handle)) {
+		errno = ENOENT;
+		return NULL;
+	}
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+
+	pd->ibpd.context = ibctx;
+	pd->ibpd.handle = handle;
+	return &pd->ibpd;
+}
+
+/**
+ * arx_unimport_pd - forget an imported protection domain
+ * @ibpd: from arx_import_pd(); no parent domain is around it
+ */
+void arx_unimport_pd(struct ibv_pd *ibpd)
+{
+	free(to_arx_pd(ibpd));
+}
+
 /**
  * arx_alloc_td - create a thread domain
  * @ibctx: the device
@@ -398,6 +459,39 @@ int arx_dereg_mr(struct verbs_mr *vmr)
 
 	free(vmr);
 	return 0;
+}
+
+/**
+ * arx_import_mr - use a memory region that another process registered
+ * @ibpd: imported PD of the region
+ * @handle: ibv_mr.handle of the other process
+ *
+ * Return: the MR, without an address, or NULL with errno set.
+ */
+struct ibv_mr *arx_import_mr(struct ibv_pd *ibpd, uint32_t handle)
+{
+	struct verbs_mr *vmr = calloc(1, sizeof(*vmr));
+	int err;
+
+	if (!vmr)
+		return NULL;
+
+	err = ibv_cmd_query_mr(ibpd, vmr, handle);
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
+/**
+ * arx_unimport_mr - forget an imported memory region
+ * @ibmr: from arx_import_mr()
+ */
+void arx_unimport_mr(struct ibv_mr *ibmr)
+{
+	free(verbs_get_mr(ibmr));
 }
 
 /**

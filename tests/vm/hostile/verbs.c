@@ -4,6 +4,7 @@
  * name destroyed objects: refused, or without effect.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,45 @@ static void bad_extensions(struct objects *o)
 	expect(!ibv_alloc_mw(o->pd, 77), "a window of type 77");
 }
 
+/* Files that are no command files, and handles of what is not there. */
+static void bad_imports(struct objects *o)
+{
+	int null = open("/dev/null", O_RDWR), dir = open("/", O_RDONLY), fd = dup(o->context->cmd_fd), i;
+	struct ibv_context *context;
+	struct ibv_pd *pd, *none;
+	struct ibv_mr *mr;
+
+	expect(!ibv_import_device(null), "import of /dev/null");
+	expect(!ibv_import_device(dir), "import of a directory");
+	expect(!ibv_import_device(o->context->async_fd), "import of an event file");
+	expect(!ibv_import_device(-1), "import of -1");
+	close(null);
+	close(dir);
+	context = ibv_import_device(fd);
+	pd = context ? ibv_import_pd(context, o->pd->handle) : NULL;
+	if (!pd)
+		die("import");
+	for (i = 0; i < 200; i++) {
+		uint32_t handle = below(2) ? random64() : below(64);
+
+		none = ibv_import_pd(context, handle);
+		if (none)
+			ibv_unimport_pd(none);
+		mr = ibv_import_mr(pd, handle);
+		if (mr)
+			ibv_unimport_mr(mr);
+	}
+	expect(!ibv_import_pd(context, o->mr->handle), "a region imported as a PD");
+	expect(!ibv_import_mr(pd, o->cq->handle), "a CQ imported as a region");
+	mr = ibv_import_mr(pd, o->mr->handle);
+	expect(mr && mr->rkey == o->mr->rkey, "import of a region");
+	if (mr)
+		ibv_unimport_mr(mr);
+	expect(ibv_dealloc_pd(pd), "ibv_dealloc_pd of an imported PD in use");
+	ibv_unimport_pd(pd);
+	expect(!ibv_close_device(context), "the end of an import");
+}
+
 /* Handles by which the kernel finds objects. */
 struct names {
 	uint32_t pd, mr, ah, cq, srq, qp;
@@ -364,6 +404,7 @@ void abuse_verbs(struct objects *o)
 	bad_qps(o);
 	bad_addresses(o);
 	bad_extensions(o);
+	bad_imports(o);
 	misnamed_objects(o);
 	kernel_verbs(o);
 	random_modify(o);

@@ -12,11 +12,14 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "verify.h"
 
@@ -49,6 +52,7 @@ struct end {
 };
 
 struct shape { /* differences from case to case; zeros are the default */
+	struct ibv_pd *pd;	/* exists already */
 	int mr_lacks;		/* access that the region lacks */
 	int qp_lacks;		/* access that the QP lacks */
 	bool srq;
@@ -73,7 +77,7 @@ static bool end_objects(struct end *e, const struct shape *shape)
 {
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = DEPTH, .max_sge = 2 } };
 
-	e->pd = ibv_alloc_pd(context);
+	e->pd = shape->pd ? shape->pd : ibv_alloc_pd(context);
 	e->channel = ibv_create_comp_channel(context);
 	if (!e->pd || !e->channel)
 		return failed("no PD or channel: %s", strerror(errno));
@@ -2314,6 +2318,273 @@ close:
 	return !has_failed();
 }
 
+/*
+ * B changes what @flags say of its region, there or back, while A writes to its
+ * first half. The other translation is the second half.
+ */
+static void rereg_while_written(struct end *e, int flags, struct ibv_pd *pd, bool there)
+{
+	bool translation = flags & IBV_REREG_MR_CHANGE_TRANSLATION, same = true;
+	bool access = flags & IBV_REREG_MR_CHANGE_ACCESS;
+	uint8_t *base = e->mem.base + (there && translation ? MEM / 2 : 0);
+	struct peer to = e->me;
+
+	if (is(A)) {
+		post_writes(e, DEPTH);
+		expect_until(e, DEPTH, IBV_WC_REM_ACCESS_ERR);
+	} else {
+		usleep(flags * 100);
+		if (ibv_rereg_mr(e->mem.mr, flags, flags & IBV_REREG_MR_CHANGE_PD ? pd : NULL,
+				 translation ? base : NULL, translation ? MEM / 2 : 0,
+				 access ? there ? IBV_ACCESS_LOCAL_WRITE : ACCESS_ALL : 0))
+			failed("ibv_rereg_mr, flags %d: %s", flags, strerror(errno));
+		to.rkey[0] = e->mem.mr->rkey;
+		to.addr[0] = (uintptr_t)base;
+		same = !translation || e->mem.mr->addr == base;
+	}
+	if (!same)
+		failed("ibv_rereg_mr, flags %d: the region is at %p", flags, e->mem.mr->addr);
+	reconnect(e);
+	if (is(B))
+		repoison(e, 0, MEM);
+	give(e, to.rkey[0], to.addr[0]);
+}
+
+/* Each combination of translation, PD and access, under traffic, and back. */
+static bool rereg_all(const struct config *c)
+{
+	static const int all = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+	struct ibv_pd *other = ibv_alloc_pd(context);
+	struct end e;
+	int flags;
+
+	if (!other)
+		failed("ibv_alloc_pd: %s", strerror(errno));
+	if (!end_open(&e, c, NULL))
+		goto close;
+	for (flags = 1; flags <= all; flags++) {
+		bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION, ok = flags == IBV_REREG_MR_CHANGE_TRANSLATION;
+
+		rereg_while_written(&e, flags, other, true);
+		try_remote(&e, IBV_WR_RDMA_WRITE, 8, 64, ok);
+		if (is(B) && ok && e.mem.base[MEM / 2 + 8 + 63] != SENT)
+			failed("the WRITE went to another place");
+		if (is(B))
+			repoison(&e, 0, MEM);
+		rereg_while_written(&e, flags, e.pd, false);
+		try_remote(&e, IBV_WR_RDMA_WRITE, 8, 64, true);
+		if (is(B) && e.mem.base[8 + 63] != SENT)
+			failed("after flags %d%s the WRITE is not where it was before", flags, moved ? " (moved)" : "");
+		if (is(B))
+			repoison(&e, 0, MEM);
+		ctl_barrier();
+	}
+close:
+	end_close(&e);
+	if (other)
+		check_zero(ibv_dealloc_pd(other), "ibv_dealloc_pd");
+	return !has_failed();
+}
+
+/* ---- objects of another process ---- */
+
+struct shared { /* in memory of both processes */
+	uint32_t pd;
+	uint32_t mr;
+	uint32_t rkey;
+	bool ready;
+	uint8_t mem[MEM];
+};
+
+/* Pass a file to the other end of a socket, or take it. */
+static int pass_fd(int sock, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {};
+	char byte = 0;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	if (fd < 0) {
+		if (recvmsg(sock, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
+			return -1;
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+		return fd;
+	}
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+	return sendmsg(sock, &msg, 0) == 1 ? 0 : -1;
+}
+
+/*
+ * The first process: it opens the device, registers @shared and has a QP that
+ * can send, so that it is the one whose thread copies. It waits to be killed.
+ */
+static void be_first(const struct config *c, struct shared *shared, int sock)
+{
+	char name[64];
+	struct peer me;
+	struct end e = { .c = c };
+	struct ibv_mr *mr;
+	static const struct shape usual;
+
+	snprintf(name, sizeof(name), "%s", ibv_get_device_name(context->device));
+	context = NULL;
+	if (!device_open(name) || !end_objects(&e, &usual))
+		_exit(1);
+	peer_describe(&me, e.qp, c);
+	mr = ibv_reg_mr(e.pd, shared->mem, MEM, ACCESS_ALL);
+	if (!mr || !qp_connect(e.qp, c, me.psn, &me))
+		_exit(1);
+	shared->pd = e.pd->handle;
+	shared->mr = mr->handle;
+	shared->rkey = mr->rkey;
+	shared->ready = true;
+	if (pass_fd(sock, context->cmd_fd))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+struct import {
+	struct shared *shared;
+	pid_t first;
+	struct ibv_context *own;	/* of this process before */
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+};
+
+static bool import(struct import *i, const struct config *c)
+{
+	int socks[2], fd;
+
+	i->own = context;
+	i->shared = mmap(NULL, sizeof(*i->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (i->shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM, 0, socks))
+		return failed("no memory or sockets: %s", strerror(errno));
+	i->first = fork();
+	if (!i->first) {
+		close(socks[0]);
+		be_first(c, i->shared, socks[1]);
+	}
+	close(socks[1]);
+	fd = pass_fd(socks[0], -1);
+	close(socks[0]);
+	if (fd < 0 || !i->shared->ready)
+		return failed("the first process failed");
+	context = ibv_import_device(fd);
+	if (!context) {
+		context = i->own;
+		return failed("ibv_import_device: %s", strerror(errno));
+	}
+	if (ibv_import_pd(context, i->shared->pd + 1000) || errno != ENOENT)
+		failed("a PD that does not exist was imported, or %s", strerror(errno));
+	i->pd = ibv_import_pd(context, i->shared->pd);
+	if (!i->pd)
+		return failed("ibv_import_pd: %s", strerror(errno));
+	if (ibv_import_mr(i->pd, i->shared->mr + 1000) || errno != ENOENT)
+		failed("a region that does not exist was imported, or %s", strerror(errno));
+	i->mr = ibv_import_mr(i->pd, i->shared->mr);
+	if (!i->mr)
+		return failed("ibv_import_mr: %s", strerror(errno));
+	if (i->mr->rkey != i->shared->rkey || i->mr->length != MEM)
+		return failed("the imported region has rkey %#x, %zu bytes", i->mr->rkey, i->mr->length);
+	return true;
+}
+
+/* A and B send to each other through the imported region. */
+static void use_imported(struct end *e, struct import *i)
+{
+	struct ibv_sge sge = piece(e, 0, MEM), mine = { .length = MEM };
+
+	if (is(B)) {
+		mine.addr = (uintptr_t)i->shared->mem;
+		mine.lkey = i->mr->lkey;
+		memset(i->shared->mem, POISON, MEM);
+		post_recv_sge(e, 101, mine);
+	}
+	give(e, is(B) ? i->mr->rkey : 0, mine.addr);
+	if (is(A)) {
+		post(e, request(e, 1, IBV_WR_RDMA_WRITE, &sge));
+		post(e, request(e, 2, IBV_WR_SEND, &sge));
+		expect(e, 1, IBV_WC_SUCCESS);
+		expect(e, 2, IBV_WC_SUCCESS);
+	} else {
+		expect(e, 101, IBV_WC_SUCCESS);
+		if (i->shared->mem[0] != SENT || i->shared->mem[MEM - 1] != SENT)
+			failed("the message is not in the imported region");
+		memset(i->shared->mem, OTHER, MEM);
+		post(e, request(e, 3, IBV_WR_SEND, &mine));
+		/* The first process ends while B's message waits. */
+		if (i->first) {
+			kill(i->first, SIGKILL);
+			waitpid(i->first, NULL, 0);
+			i->first = 0;
+		}
+		post(e, request(e, 4, IBV_WR_SEND, &mine));
+	}
+	ctl_barrier();
+	if (is(A)) {
+		memset(e->mem.base, POISON, MEM);
+		post_recv_sge(e, 103, sge);
+		post_recv_sge(e, 104, sge);
+		expect(e, 103, IBV_WC_SUCCESS);
+		expect(e, 104, IBV_WC_SUCCESS);
+		if (e->mem.base[0] != OTHER || e->mem.base[MEM - 1] != OTHER)
+			failed("the message from the imported region is wrong");
+		memset(e->mem.base, SENT, MEM);
+	} else {
+		expect(e, 3, IBV_WC_SUCCESS);
+		expect(e, 4, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+}
+
+/*
+ * B works with the device, PD and region of another process, also when that
+ * process has ended.
+ */
+static bool imported(const struct config *c)
+{
+	struct import i = {};
+	struct shape shape = {};
+	struct end e;
+
+	if (is(B) && import(&i, c))
+		shape.pd = i.pd;
+	if (!end_open(&e, c, &shape))
+		goto close;
+	use_imported(&e, &i);
+	use_imported(&e, &i);
+close:
+	if (i.mr)
+		ibv_unimport_mr(i.mr);
+	/* The first process has left another QP and region in the PD. */
+	if (i.pd)
+		e.pd = NULL;
+	end_close(&e);
+	if (i.pd)
+		ibv_unimport_pd(i.pd);
+	if (is(B) && i.own && context != i.own) {
+		check_zero(ibv_close_device(context), "ibv_close_device");
+		context = i.own;
+	}
+	if (i.first > 0) {
+		kill(i.first, SIGKILL);
+		waitpid(i.first, NULL, 0);
+	}
+	if (i.shared && i.shared != MAP_FAILED)
+		munmap(i.shared, sizeof(*i.shared));
+	return !has_failed();
+}
+
 /* A's QP, then B's, is reset while WRITEs are in flight, and used again. */
 static bool reset_busy(const struct config *c)
 {
@@ -2735,6 +3006,8 @@ const struct fail_case fail_cases[] = {
 	{ "cq_overrun_recv", cq_overrun_recv },
 	{ "dereg_busy", dereg_busy },
 	{ "rereg_busy", rereg_busy },
+	{ "rereg_all", rereg_all },
+	{ "imported", imported },
 	{ "zero_based", zero_based },
 	{ "windows", windows },
 	{ "reset_busy", reset_busy },

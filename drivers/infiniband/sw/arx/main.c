@@ -370,6 +370,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.get_hw_stats = arx_get_hw_stats,
 
 	.alloc_ucontext = arx_alloc_ucontext,
+	.query_ucontext = arx_query_ucontext,
 	.dealloc_ucontext = arx_dealloc_ucontext,
 	.disassociate_ucontext = arx_disassociate_ucontext,
 	.mmap = arx_mmap,

@@ -36,6 +36,18 @@ int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 }
 
 /**
+ * arx_query_ucontext - verb: another process imports an open device
+ * @ib: the context
+ * @attrs: of the command; the core has answered it
+ *
+ * Return: 0.
+ */
+int arx_query_ucontext(struct ib_ucontext *ib, struct uverbs_attr_bundle *attrs)
+{
+	return 0;
+}
+
+/**
  * arx_dealloc_ucontext - verb: a process closes the device
  * @ib: context without objects
  */

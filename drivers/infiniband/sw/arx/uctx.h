@@ -6,6 +6,8 @@
 #include <rdma/ib_verbs.h>
 
 int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata);
+int arx_query_ucontext(struct ib_ucontext *ib,
+		       struct uverbs_attr_bundle *attrs);
 void arx_dealloc_ucontext(struct ib_ucontext *ib);
 void arx_disassociate_ucontext(struct ib_ucontext *ib);
 

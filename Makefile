@@ -16,6 +16,7 @@
 ## make check           static checks
 ## make deb             Debian packages in build/deb; make rpm: RPM packages in build/rpm
 ## make html            the documentation's pages in build/html
+## make applications    the table of Documentation/applications.rst, from the results of the last tests
 ## make check-packages  install, use, upgrade and remove the packages in a chroot and a machine
 ## make upstream        patches for the kernel's source and for rdma-core in build/upstream
 ## KERNEL=6.12|newest|uml  which kernel a machine runs; SHARE=DIR is /share there, TIMEOUT=SECONDS its limit
@@ -89,6 +90,9 @@ deb rpm:
 html:
 	tools/package html
 
+applications:
+	tools/applications
+
 check-packages: deb
 	tools/check-packages
 
@@ -137,5 +141,5 @@ help:
 clean:
 	rm -rf build
 
-.PHONY: all module module-locked provider install install-tools install-source uninstall uninstall-tools dist deb rpm html \
+.PHONY: all module module-locked provider install install-tools install-source uninstall uninstall-tools dist deb rpm html applications \
 	check-packages upstream demo test test-full shell vm bench check help clean

@@ -54,6 +54,45 @@ rcopy_file() {
 	cmp "$scratch/from" "$scratch/to"
 }
 
+# lives_on SERVER CLIENT NEXT: the first client is killed under traffic, and its
+# device is made anew; the server serves the next one.
+lives_on() {
+	local server client before
+	h1 bash -c "exec $1" &
+	server=$!
+	until_true 20 listening h1 cm
+	before=$(counter "$dev1" rcvd_pkts h1)
+	ip netns exec h2 bash -c "exec $2" >/dev/null 2>&1 &
+	client=$!
+	until_true 20 eval '(( $(counter "$dev1" rcvd_pkts h1) > before + 20 ))'
+	kill -KILL $client
+	h2 rdma link delete "$dev2"
+	h2 rdma link add "$dev2" type "$driver" netdev eth0
+	kill -0 $server
+	until_true 20 by_packets 10 h2 bash -c "$3"
+	kill $server
+}
+
+# ibacm resolves addresses for InfiniBand ports only, and ends without one.
+ibacm_wants_infiniband() {
+	printf '%s\n' 'log_file stdout' 'log_level 1' >"$scratch/opts"
+	not h1 ibacm -P -O "$scratch/opts" >"$scratch/out"
+	cat "$scratch/out"
+	finds "$dev1 port 1 is not an InfiniBand port" "$scratch/out"
+}
+
+# rsockets' datagrams are addressed by LID.
+udpong_wants_lids() {
+	local server
+	h1 udpong -b $ip1 &
+	server=$!
+	nap 0.5
+	not h2 udpong -s $ip1 >"$scratch/out" 2>&1
+	cat "$scratch/out"
+	finds 'No such file or directory' "$scratch/out"
+	kill $server
+}
+
 # as_nobody h1|h2 COMMAND...: a user without capabilities who may lock 64 KiB
 as_nobody() {
 	(ulimit -l 64; exec ip netns exec "$1" setpriv --reuid nobody --regid nogroup \
@@ -88,6 +127,12 @@ check riostream 60 by_packets 20 \
 	cm "riostream -b $ip1 -S 16384 -C 50 -T v" "riostream -s $ip1 -S 16384 -C 50 -T v"
 check rcopy 60 by_packets 20 rcopy_file 5000000
 check rdma_server 60 by_packets 4 cm rdma_server "rdma_client -s $ip1"
+check rping-lives-on 60 lives_on "rping -s -P -a $ip1" \
+	"rping -c -a $ip1 -C 1000000" "rping -c -a $ip1 -C 10 -V"
+
+# Programs that do without RoCE, as applications.rst tells
+brief || check ibacm 20 ibacm_wants_infiniband
+brief || check udpong 20 udpong_wants_lids
 
 check nobody-ud 60 by_packets 20 nobody_pair 18515 \
 	"ibv_ud_pingpong -d $dev1 -g $gid1 -n 40 -e" \

@@ -122,7 +122,8 @@ perftest_sample() {
 		ib_write_bw -n 500
 		ib_write_bw -n 50 -q 8 -b
 		ib_write_lat -n 100 -c UC
-		ib_read_bw -n 10 -a
+		ib_read_bw -n 100
+		ib_write_lat -n 10 -a
 		ib_read_lat -n 100 -e
 		ib_send_bw -n 200 --use-srq -q 4
 		ib_send_bw -n 200 -c UD -s 1024 -e

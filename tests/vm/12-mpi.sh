@@ -126,13 +126,13 @@ if ! brief; then
 fi
 
 mpi_case openmpi 4 $rc
-brief || mpi_case mpich 8 $rc
+brief || mpi_case mpich 4 $rc
 if full; then
 	for library in mpich openmpi; do
 		for ranks in 4 8; do
 			mpi_case $library $ranks $ud
 		done
 	done
-	mpi_case mpich 4 $rc
+	mpi_case mpich 8 $rc
 	mpi_case openmpi 8 $rc
 fi

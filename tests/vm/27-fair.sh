@@ -14,6 +14,9 @@ longest() {
 	"${@:3}" ip netns exec h1 fair longest "$dev1" $1 $2
 }
 
+seconds=5
+! brief || seconds=3
+
 # took COMMAND...: hundredths of a CPU that COMMAND takes from programs that
 # want all CPUs
 took() {
@@ -21,7 +24,7 @@ took() {
 	"$@" >&2 &
 	others=$!
 	nap 1
-	h1 fair share 5
+	h1 fair share $seconds
 	echo 1 >$group/cgroup.kill
 	wait $others || true
 }
@@ -39,7 +42,7 @@ in_group() {
 charged() {
 	local percent kernel
 	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
-	kernel=$(h1 fair share 5)
+	kernel=$(h1 fair share $seconds)
 	percent=$(took in_group 5 ip netns exec h1 fair hog "$dev1" 20)
 	cat $group/cpu.stat
 	echo "a container of 5 % took $percent %, less the $kernel % that nobody took"

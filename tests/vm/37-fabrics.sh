@@ -9,6 +9,7 @@
 source "$(dirname "$0")/lib.sh"
 
 full && megabytes=64 || megabytes=12
+full && resets=3 || resets=1
 nvmet=/sys/kernel/config/nvmet
 lio=/sys/kernel/config/target
 iscsi=$lio/iscsi/iqn.2026-01.test:arx/tpgt_1
@@ -85,7 +86,7 @@ nvme_verified() { verified "$(nvme_disk)" "$@"; }
 # requests are repeated.
 resets() {
 	local n
-	for n in 1 2 3; do
+	for (( n = 0; n < resets; n++ )); do
 		in_time 2 nvme reset "$1"
 		nap 1
 	done
@@ -93,7 +94,7 @@ resets() {
 nvme_resets() {
 	local disk
 	disk=$(nvme_disk)
-	loaded "$disk" 8 resets "${disk%n1}"
+	loaded "$disk" $((4 + resets)) resets "${disk%n1}"
 	wait $load
 }
 
@@ -185,7 +186,7 @@ anew() {
 	rdma link add "$dev1" type "$driver" netdev eth0
 }
 iser_anew() {
-	loaded "$(scsi_disk)" 8 anew
+	loaded "$(scsi_disk)" 6 anew
 	wait $load
 	sent 2 scsi_verified --size=2M
 }

@@ -7,7 +7,9 @@
 
 source "$(dirname "$0")/lib.sh"
 
-full && times=60 || times=2
+times=2
+! brief || times=1
+! full || times=60
 debug_kernel && patience=40 || patience=20
 
 client() { h2 daemon "$dev2" $ip1 "$1"; }

@@ -313,6 +313,46 @@ static void mr__fast_reg_refused(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
+static void *every_other_page(void *of, size_t n)
+{
+	return of + 2 * n * PAGE_SIZE;
+}
+
+/* A region of device memory begins at 0, wherever it is in the memory. */
+static void mr__device(struct kunit *test)
+{
+	void *mem = (void *)0xff11000000000000ULL;
+	struct mr_test *t = test->priv;
+	u32 len = 2 * PAGE_SIZE;
+	struct arx_key *key;
+	struct ib_mr *ib;
+
+	ib = arx_mr_of_pages(&t->pd, 3 * PAGE_SIZE + 8, 2 * PAGE_SIZE,
+			     IB_ZERO_BASED | IB_ACCESS_REMOTE_READ,
+			     every_other_page, mem);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	key = &to_arx_mr(ib)->key;
+	KUNIT_EXPECT_EQ(test, to_arx_mr(ib)->nblocks, 3);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(key, 0, &len),
+			    mem + 6 * PAGE_SIZE + 8);
+	KUNIT_EXPECT_EQ(test, len, PAGE_SIZE - 8);
+	len = 100;
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_at(key, 2 * PAGE_SIZE - 8, &len),
+			    mem + 10 * PAGE_SIZE);
+	KUNIT_EXPECT_NOT_NULL(test, find(&t->dev, &t->pd, ib->rkey,
+					 IB_ACCESS_REMOTE_READ, 0,
+					 2 * PAGE_SIZE));
+	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->pd, ib->rkey,
+				     IB_ACCESS_REMOTE_WRITE, 0, 8));
+	KUNIT_EXPECT_NULL(test, find(&t->dev, &t->pd, ib->rkey, 0, 0,
+				     2 * PAGE_SIZE + 1));
+	arx_dereg_mr(ib, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, arx_mr_of_pages(&t->pd, 0, PAGE_SIZE,
+						  IB_ACCESS_ON_DEMAND,
+						  every_other_page, mem),
+			    ERR_PTR(-EOPNOTSUPP));
+}
+
 /*
  * Addresses of blocks that are contiguous in their low 34 bits, in one piece
  * and across a multiple of 16 GiB. The test uses the addresses only, not the
@@ -468,6 +508,7 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(mr__dma_not_for_applications),
 	KUNIT_CASE(mr__fast_reg),
 	KUNIT_CASE(mr__fast_reg_refused),
+	KUNIT_CASE(mr__device),
 	KUNIT_CASE(mr__large_blocks),
 	KUNIT_CASE(mr__next_key),
 	KUNIT_CASE(mr__zero_based),

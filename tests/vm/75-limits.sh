@@ -73,6 +73,14 @@ allowance() {
 	exec {hold}>&-
 }
 
+# Device memory has the same allowance.
+device_memory() {
+	local line
+	line=$(nobody_limits dm "$dev1")
+	echo "$line"
+	[[ $line == '16 MiB of device memory, error ENOMEM' ]]
+}
+
 # Rings beyond the allowance count against RLIMIT_MEMLOCK: 4 MiB allow 8 rings
 # more. A process that may lock memory has no limit.
 beyond_allowance() {
@@ -155,6 +163,7 @@ hosts
 check small-programs 60 small_programs
 check allowance 120 allowance
 check beyond-allowance 120 beyond_allowance
+check device-memory 60 device_memory
 check cgroup 60 cgroup
 check groups 60 eval '[[ $(nobody_limits groups "$dev1") == "64 groups, error ENOBUFS" ]]'
 check groups-of-root 60 eval '[[ $(limits groups "$dev1") == "100 groups, error none" ]]'

@@ -19,6 +19,7 @@ static void arx_free_context(struct ibv_context *ibctx)
 }
 
 static const struct verbs_context_ops arx_ctx_ops = {
+	.alloc_dm = arx_alloc_dm,
 	.alloc_mw = arx_alloc_mw,
 	.alloc_parent_domain = arx_alloc_parent_domain,
 	.alloc_pd = arx_alloc_pd,
@@ -41,7 +42,9 @@ static const struct verbs_context_ops arx_ctx_ops = {
 	.destroy_srq = arx_destroy_srq,
 	.detach_mcast = ibv_cmd_detach_mcast,
 	.free_context = arx_free_context,
+	.free_dm = arx_free_dm,
 	.get_srq_num = arx_get_srq_num,
+	.import_dm = arx_import_dm,
 	.import_mr = arx_import_mr,
 	.import_pd = arx_import_pd,
 	.modify_qp = arx_modify_qp,
@@ -55,6 +58,7 @@ static const struct verbs_context_ops arx_ctx_ops = {
 	.query_qp = arx_query_qp,
 	.query_rt_values = arx_query_rt_values,
 	.query_srq = arx_query_srq,
+	.reg_dm_mr = arx_reg_dm_mr,
 	.reg_dmabuf_mr = arx_reg_dmabuf_mr,
 	.reg_mr = arx_reg_mr,
 	.req_notify_cq = arx_req_notify_cq,
@@ -62,6 +66,7 @@ static const struct verbs_context_ops arx_ctx_ops = {
 	.rereg_mr = arx_rereg_mr,
 	.modify_cq = arx_modify_cq,
 	.resize_cq = arx_resize_cq,
+	.unimport_dm = arx_unimport_dm,
 	.unimport_mr = arx_unimport_mr,
 	.unimport_pd = arx_unimport_pd,
 };

@@ -318,6 +318,20 @@ struct arx_qp {
 	_Alignas(ARX_CACHE_LINE) struct arx_rq rq;
 };
 
+/**
+ * struct arx_dm - device memory, mapped
+ * @vdm: the core's part
+ * @map: the memory
+ * @size: bytes mapped
+ * @length: bytes of the memory
+ */
+struct arx_dm {
+	struct verbs_dm vdm;
+	void *map;
+	size_t size;
+	size_t length;
+};
+
 static inline struct arx_context *to_arx_context(struct ibv_context *ibctx)
 {
 	return container_of(ibctx, struct arx_context, vctx.context);
@@ -331,6 +345,11 @@ static inline struct arx_td *to_arx_td(struct ibv_td *ibtd)
 static inline struct arx_pd *to_arx_pd(struct ibv_pd *ibpd)
 {
 	return container_of(ibpd, struct arx_pd, ibpd);
+}
+
+static inline struct arx_dm *to_arx_dm(struct ibv_dm *ibdm)
+{
+	return container_of(ibdm, struct arx_dm, vdm.dm);
 }
 
 static inline struct arx_ah *to_arx_ah(struct ibv_ah *ibah)
@@ -393,6 +412,14 @@ struct ibv_mr *arx_import_mr(struct ibv_pd *ibpd, uint32_t handle);
 void arx_unimport_mr(struct ibv_mr *ibmr);
 struct ibv_mw *arx_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
 int arx_dealloc_mw(struct ibv_mw *ibmw);
+struct ibv_dm *arx_alloc_dm(struct ibv_context *ibctx,
+			    struct ibv_alloc_dm_attr *attr);
+int arx_free_dm(struct ibv_dm *ibdm);
+struct ibv_dm *arx_import_dm(struct ibv_context *ibctx, uint32_t handle);
+void arx_unimport_dm(struct ibv_dm *ibdm);
+struct ibv_mr *arx_reg_dm_mr(struct ibv_pd *ibpd, struct ibv_dm *ibdm,
+			     uint64_t offset, size_t length,
+			     unsigned int access);
 struct ibv_ah *arx_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);
 int arx_destroy_ah(struct ibv_ah *ibah);
 struct ibv_cq *arx_create_cq(struct ibv_context *ibctx, int cqe,

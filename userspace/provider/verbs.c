@@ -541,6 +541,192 @@ int arx_dealloc_mw(struct ibv_mw *ibmw)
 }
 
 /* ------------------------------------------------------------------------ */
+/* Device memory */
+
+/* The application copies to and from the mapped memory. */
+static int arx_dm_copy(struct ibv_dm *ibdm, uint64_t offset, size_t length)
+{
+	struct arx_dm *dm = to_arx_dm(ibdm);
+
+	/* Programs must align to 4 bytes, as cards need it. */
+	if ((offset | length) % sizeof(uint32_t) || offset > dm->length ||
+	    length > dm->length - offset)
+		return EINVAL;
+	return 0;
+}
+
+static int arx_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t offset,
+			    const void *from, size_t length)
+{
+	int err = arx_dm_copy(ibdm, offset, length);
+
+	if (!err)
+		memcpy(to_arx_dm(ibdm)->map + offset, from, length);
+	return err;
+}
+
+static int arx_memcpy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t offset,
+			      size_t length)
+{
+	int err = arx_dm_copy(ibdm, offset, length);
+
+	if (!err)
+		memcpy(to, to_arx_dm(ibdm)->map + offset, length);
+	return err;
+}
+
+static int arx_dm_map(struct arx_dm *dm, struct ibv_context *ibctx,
+		      const struct arx_ring_info *info)
+{
+	if (info->size > SIZE_MAX || info->size < dm->length)
+		return EPROTO;
+	dm->map = mmap(NULL, info->size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       ibctx->cmd_fd, info->offset);
+	if (dm->map == MAP_FAILED)
+		return errno;
+	dm->size = info->size;
+	dm->vdm.dm.memcpy_to_dm = arx_memcpy_to_dm;
+	dm->vdm.dm.memcpy_from_dm = arx_memcpy_from_dm;
+	return 0;
+}
+
+/**
+ * arx_alloc_dm - allocate device memory
+ * @ibctx: the device
+ * @attr: length and alignment
+ *
+ * Return: the memory, or NULL with errno set.
+ */
+struct ibv_dm *arx_alloc_dm(struct ibv_context *ibctx,
+			    struct ibv_alloc_dm_attr *attr)
+{
+	DECLARE_COMMAND_BUFFER_LINK(cmd, UVERBS_OBJECT_DM,
+				    UVERBS_METHOD_DM_ALLOC, 1, NULL);
+	struct arx_ring_info info = {};
+	struct arx_dm *dm;
+	int err;
+
+	if (attr->comp_mask) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return NULL;
+
+	fill_attr_out_ptr(cmd, ARX_ATTR_DM_ALLOC_MAPPING, &info);
+	err = ibv_cmd_alloc_dm(ibctx, attr, &dm->vdm, cmd);
+	if (err)
+		goto free;
+	dm->length = attr->length;
+	err = arx_dm_map(dm, ibctx, &info);
+	if (!err)
+		return &dm->vdm.dm;
+
+	ibv_cmd_free_dm(&dm->vdm);
+free:
+	free(dm);
+	errno = err;
+	return NULL;
+}
+
+/**
+ * arx_free_dm - free device memory
+ * @ibdm: the memory
+ *
+ * Return: 0 or errno value, EBUSY while a region is in it.
+ */
+int arx_free_dm(struct ibv_dm *ibdm)
+{
+	int err = ibv_cmd_free_dm(&to_arx_dm(ibdm)->vdm);
+
+	if (!err)
+		arx_unimport_dm(ibdm);
+	return err;
+}
+
+/**
+ * arx_import_dm - use device memory that another process allocated
+ * @ibctx: imported device
+ * @handle: ibv_dm.handle of the other process
+ *
+ * Return: the memory, or NULL with errno set.
+ */
+struct ibv_dm *arx_import_dm(struct ibv_context *ibctx, uint32_t handle)
+{
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_DM, ARX_METHOD_DM_QUERY, 3);
+	struct arx_ring_info info = {};
+	uint64_t length = 0;
+	struct arx_dm *dm;
+	int err;
+
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return NULL;
+
+	fill_attr_in_obj(cmd, ARX_ATTR_DM_QUERY_HANDLE, handle);
+	fill_attr_out_ptr(cmd, ARX_ATTR_DM_QUERY_MAPPING, &info);
+	fill_attr_out_ptr(cmd, ARX_ATTR_DM_QUERY_LENGTH, &length);
+	err = execute_ioctl(ibctx, cmd);
+	if (!err) {
+		dm->length = length;
+		err = arx_dm_map(dm, ibctx, &info);
+	}
+	if (err) {
+		free(dm);
+		errno = err;
+		return NULL;
+	}
+	dm->vdm.handle = handle;
+	dm->vdm.dm.handle = handle;
+	dm->vdm.dm.comp_mask = IBV_DM_MASK_HANDLE;
+	dm->vdm.dm.context = ibctx;
+	return &dm->vdm.dm;
+}
+
+/**
+ * arx_unimport_dm - forget imported device memory
+ * @ibdm: the memory
+ */
+void arx_unimport_dm(struct ibv_dm *ibdm)
+{
+	struct arx_dm *dm = to_arx_dm(ibdm);
+
+	munmap(dm->map, dm->size);
+	free(dm);
+}
+
+/**
+ * arx_reg_dm_mr - register device memory
+ * @ibpd: protection domain
+ * @ibdm: the memory
+ * @offset: of the first byte in the memory
+ * @length: bytes
+ * @access: enum ibv_access_flags
+ *
+ * Return: the MR, or NULL with errno set.
+ */
+struct ibv_mr *arx_reg_dm_mr(struct ibv_pd *ibpd, struct ibv_dm *ibdm,
+			     uint64_t offset, size_t length,
+			     unsigned int access)
+{
+	struct verbs_mr *vmr = calloc(1, sizeof(*vmr));
+	int err;
+
+	if (!vmr)
+		return NULL;
+
+	err = ibv_cmd_reg_dm_mr(ibpd, &to_arx_dm(ibdm)->vdm, offset, length,
+				access, vmr, NULL);
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
+/* ------------------------------------------------------------------------ */
 /* Address handles */
 
 /**

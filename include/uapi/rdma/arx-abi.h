@@ -288,6 +288,21 @@ enum arx_doorbell_alloc_attrs {
 	ARX_ATTR_DOORBELL_ALLOC_FD = (1U << UVERBS_ID_NS_SHIFT),
 };
 
+/* Device memory: mapped like a ring, but without entries. */
+enum arx_dm_alloc_attrs {
+	ARX_ATTR_DM_ALLOC_MAPPING = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum arx_dm_methods {
+	ARX_METHOD_DM_QUERY = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum arx_dm_query_attrs {
+	ARX_ATTR_DM_QUERY_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	ARX_ATTR_DM_QUERY_MAPPING,
+	ARX_ATTR_DM_QUERY_LENGTH,
+};
+
 /*
  * ioctl on the doorbell: the argument, by value, is the QPN whose rings have
  * new entries (an SRQ needs no kick, because it never flushes). Errors: EIO,

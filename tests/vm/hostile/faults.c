@@ -33,6 +33,7 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_srq *srq;
 static struct ibv_mr *mr;
+static struct ibv_dm *dm;
 static struct ibv_ah *ah;
 static struct ibv_qp *qp;
 
@@ -211,6 +212,32 @@ static int make_long_mr(void)
 static int end_mr(void)
 {
 	return ibv_dereg_mr(mr);
+}
+
+static int make_dm(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 20000 };
+
+	dm = ibv_alloc_dm(o->context, &attr);
+	return made(dm);
+}
+
+static int end_dm(void)
+{
+	return ibv_free_dm(dm);
+}
+
+static int make_dm_mr(void)
+{
+	static struct ibv_dm *whole;
+	struct ibv_alloc_dm_attr attr = { .length = 100000 };
+
+	if (!whole)
+		whole = ibv_alloc_dm(o->context, &attr);
+	if (!whole)
+		return errno;
+	mr = ibv_reg_dm_mr(o->pd, whole, 0, attr.length, IBV_ACCESS_ZERO_BASED);
+	return made(mr);
 }
 
 static int rereg(int flags, struct ibv_pd *to, size_t len, int access)
@@ -467,6 +494,8 @@ static const struct {
 	{ "ibv_create_ah", make_ah, "ibv_destroy_ah", end_ah },
 	{ "ibv_create_qp (RC)", make_rc, "ibv_destroy_qp (RC)", end_qp },
 	{ "ibv_create_qp (RC, SRQ)", make_rc_with_srq, "ibv_destroy_qp (RC, SRQ)", end_qp },
+	{ "ibv_alloc_dm", make_dm, "ibv_free_dm", end_dm },
+	{ "ibv_reg_dm_mr", make_dm_mr, "ibv_dereg_mr (of device memory)", end_mr },
 	{ "ibv_create_qp (UD)", make_ud, "ibv_destroy_qp (UD)", end_qp },
 	{ "ibv_attach_mcast", join, "ibv_detach_mcast", leave },
 };

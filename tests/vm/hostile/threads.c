@@ -59,6 +59,7 @@ static struct worker workers[THREADS + 4];
 static _Thread_local struct worker *self;
 static struct objects *shared;
 static uint8_t *buffer;
+static struct ibv_dm *dm;
 static bool rude;
 static _Atomic bool stop;
 static _Atomic uint64_t completions, events, refusals, unexpected;
@@ -126,13 +127,18 @@ static void leave_slot(struct slot *slot)
 static struct ibv_sge random_sge(struct ibv_mr *mr)
 {
 	return (struct ibv_sge){
-		(uintptr_t)buffer + below(BUFFER - 20000), below(4) ? below(200) : below(20000),
+		(mr && !mr->addr ? 0 : (uintptr_t)buffer) + below(BUFFER - 20000), below(4) ? below(200) : below(20000),
 		mr && below(64) ? mr->lkey : 0,
 	};
 }
 
+/* Sometimes in device memory, where addresses begin at 0. */
 static struct ibv_mr *make_mr(struct ibv_pd *pd)
 {
+	if (!below(4))
+		return ibv_reg_dm_mr(pd, dm, 0, 1 + below(BUFFER),
+				     IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_ZERO_BASED |
+				     IBV_ACCESS_MW_BIND);
 	return ibv_reg_mr(pd, buffer, below(16) ? BUFFER : 1 + below(BUFFER),
 			  IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_MW_BIND);
 }
@@ -735,6 +741,7 @@ static void destroy_all(void)
 
 void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 {
+	struct ibv_alloc_dm_attr attr = { .length = BUFFER };
 	static struct worker main_thread;
 	uint64_t steps = 0;
 	int i, count = 0;
@@ -745,6 +752,9 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 	buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	fcntl(o->channel->fd, F_SETFL, O_NONBLOCK);
 	fcntl(o->context->async_fd, F_SETFL, O_NONBLOCK);
+	dm = ibv_alloc_dm(o->context, &attr);
+	if (!dm)
+		die("ibv_alloc_dm");
 	make_all();
 	for (i = 0; i < THREADS; i++)
 		start(count++, random_step);
@@ -768,6 +778,7 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 		start(0, async_step);
 		start(1, channel_step);
 		destroy_all();
+		expect(!ibv_free_dm(dm), "ibv_free_dm");
 		stop = true;
 		expect(!unexpected, "%llu errors of other kinds", (unsigned long long)unexpected);
 	}

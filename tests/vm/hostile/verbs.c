@@ -267,6 +267,47 @@ static void bad_extensions(struct objects *o)
 	expect(!ibv_alloc_mw(o->pd, 77), "a window of type 77");
 }
 
+static void bad_dms(struct objects *o)
+{
+	static const struct ibv_alloc_dm_attr bad[] = {
+		{ .length = 0 }, { .length = (16 << 20) + 1 }, { .length = SIZE_MAX }, { .length = 1ull << 40 },
+		{ .length = 64, .log_align_req = 13 }, { .length = 64, .log_align_req = 1u << 31 },
+		{ .length = 64, .comp_mask = 1 },
+	};
+	static const struct { uint64_t offset, len; unsigned int access; } regions[] = {
+		{ 0, 101, IBV_ACCESS_ZERO_BASED }, { 101, 0, IBV_ACCESS_ZERO_BASED }, { 100, 1, IBV_ACCESS_ZERO_BASED },
+		{ 50, -1ull, IBV_ACCESS_ZERO_BASED }, { -8ull, 8, IBV_ACCESS_ZERO_BASED }, { 0, 100, 0 },
+		{ 0, 100, IBV_ACCESS_ZERO_BASED | 1u << 31 }, { 0, 100, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_ON_DEMAND },
+		{ 0, 100, IBV_ACCESS_ZERO_BASED | IBV_ACCESS_REMOTE_WRITE },
+	};
+	struct ibv_alloc_dm_attr attr = { .length = 100 };
+	struct ibv_dm *dm = ibv_alloc_dm(o->context, &attr);
+	struct ibv_mr *mr;
+	uint32_t word = 0;
+	size_t i;
+
+	if (!dm)
+		die("ibv_alloc_dm");
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		attr = bad[i];
+		expect(!ibv_alloc_dm(o->context, &attr), "device memory, case %zu", i);
+	}
+	for (i = 0; i < ARRAY_SIZE(regions); i++)
+		expect(!ibv_reg_dm_mr(o->pd, dm, regions[i].offset, regions[i].len, regions[i].access),
+		       "a region of device memory, case %zu", i);
+	expect(ibv_memcpy_to_dm(dm, 100, &word, 4) == EINVAL, "a copy behind device memory");
+	expect(ibv_memcpy_to_dm(dm, -4ull, &word, 4) == EINVAL, "a copy before device memory");
+	expect(ibv_memcpy_from_dm(&word, dm, 98, 4) == EINVAL, "a copy that is not aligned");
+	mr = ibv_reg_dm_mr(o->pd, dm, 0, 100, IBV_ACCESS_ZERO_BASED);
+	expect(mr, "a region of device memory");
+	expect(ibv_free_dm(dm) == EBUSY, "the end of device memory in use");
+	expect(!mr || ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE),
+	       "ibv_rereg_mr of device memory");
+	expect(!ibv_import_dm(o->context, o->pd->handle), "a PD imported as device memory");
+	expect(!ibv_import_dm(o->context, 100000), "device memory that never was");
+	expect(mr && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "the end of device memory");
+}
+
 /* Files that are no command files, and handles of what is not there. */
 static void bad_imports(struct objects *o)
 {
@@ -404,6 +445,7 @@ void abuse_verbs(struct objects *o)
 	bad_qps(o);
 	bad_addresses(o);
 	bad_extensions(o);
+	bad_dms(o);
 	bad_imports(o);
 	misnamed_objects(o);
 	kernel_verbs(o);

@@ -4,6 +4,9 @@
  *	creates CQs of half a MiB until one is refused or there are MOST; prints
  *	the number and the error, waits for input, destroys them, and does that
  *	once more
+ * limits dm DEVICE
+ *	allocates device memory, a MiB at a time, until it is refused; prints
+ *	the number and the error, frees one, allocates one
  * limits groups DEVICE
  *	attaches a UD QP to multicast groups; prints the number and the error
  * limits exit DEVICE REGIONS QPS
@@ -80,6 +83,22 @@ static void rings(int most)
 		while (n--)
 			check(!ibv_destroy_cq(cq[n]), "ibv_destroy_cq");
 	}
+}
+
+static void device_memory(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 1 << 20 };
+	struct ibv_dm *dm[100];
+	int n;
+
+	for (n = 0; n < 100; n++) {
+		dm[n] = ibv_alloc_dm(context, &attr);
+		if (!dm[n])
+			break;
+	}
+	printf("%d MiB of device memory, error %s\n", n, error(n < 100 ? errno : 0));
+	check(n && !ibv_free_dm(dm[n - 1]), "ibv_free_dm");
+	check(ibv_alloc_dm(context, &attr) != NULL, "one more");
 }
 
 static void groups(void)
@@ -223,6 +242,8 @@ int main(int argc, char **argv)
 		rings(atoi(argv[3]));
 	else if (!strcmp(argv[1], "longest"))
 		longest();
+	else if (!strcmp(argv[1], "dm"))
+		device_memory();
 	else if (!strcmp(argv[1], "groups"))
 		groups();
 	else if (!strcmp(argv[1], "exit") && argc == 5)

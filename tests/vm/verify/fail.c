@@ -2386,12 +2386,111 @@ close:
 	return !has_failed();
 }
 
+/* ---- device memory ---- */
+
+/* Bytes @at to @at + @len of the memory are @byte. */
+static bool dm_has(struct ibv_dm *dm, size_t at, size_t len, uint8_t byte)
+{
+	static uint8_t seen[MEM];
+	size_t i;
+	int err = ibv_memcpy_from_dm(seen, dm, at, len);
+
+	if (err)
+		return failed("ibv_memcpy_from_dm: %s", strerror(err));
+	for (i = 0; i < len; i++)
+		if (seen[i] != byte)
+			return failed("byte %zu of the device memory is %#x, not %#x", at + i, seen[i], byte);
+	return true;
+}
+
+/*
+ * A writes to B's device memory, reads from it, and has atomics and messages
+ * there. The region begins 64 bytes into the memory.
+ */
+static void use_dm(struct end *e, struct ibv_dm *dm, struct ibv_mr *mr)
+{
+	struct ibv_sge out = piece(e, 0, MEM / 2), in = piece(e, MEM / 2, MEM / 2), old = piece(e, 0, 8);
+	struct ibv_send_wr wr;
+	uint64_t sum = 5;
+
+	if (is(B)) {
+		check_zero(ibv_memcpy_to_dm(dm, 64 + MEM / 2, &sum, sizeof(sum)), "ibv_memcpy_to_dm");
+		post_recv_sge(e, 101, (struct ibv_sge){ MEM / 2 + 4096, 100, mr->lkey });
+	}
+	give(e, is(B) ? mr->rkey : 0, 0);
+	if (is(A)) {
+		memset(e->mem.base + MEM / 2, POISON, MEM / 2);
+		post(e, request(e, 1, IBV_WR_RDMA_WRITE, &out));
+		post(e, request(e, 2, IBV_WR_RDMA_READ, &in));
+		post_send(e, 3, 0, 100);
+		wr = request(e, 4, IBV_WR_ATOMIC_FETCH_AND_ADD, &old);
+		wr.wr.atomic.remote_addr = MEM / 2;
+		wr.wr.atomic.compare_add = 7;
+		expect(e, 1, IBV_WC_SUCCESS);
+		expect(e, 2, IBV_WC_SUCCESS);
+		expect(e, 3, IBV_WC_SUCCESS);
+		post(e, wr);
+		expect(e, 4, IBV_WC_SUCCESS);
+		memcpy(&sum, e->mem.base, 8);
+		if (sum != 5)
+			failed("fetch and add found %llu", (unsigned long long)sum);
+		memset(e->mem.base, SENT, 8);
+		if (e->mem.base[MEM / 2] != SENT || e->mem.base[MEM - 1] != SENT)
+			failed("the READ got other bytes");
+	} else {
+		expect(e, 101, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	if (is(B)) {
+		dm_has(dm, 0, 64, 0);
+		dm_has(dm, 64, MEM / 2, SENT);
+		dm_has(dm, 64 + MEM / 2 + 4096, 100, SENT);
+		check_zero(ibv_memcpy_from_dm(&sum, dm, 64 + MEM / 2, sizeof(sum)), "ibv_memcpy_from_dm");
+		if (sum != 12)
+			failed("after fetch and add there is %llu", (unsigned long long)sum);
+	}
+	try_remote(e, IBV_WR_RDMA_WRITE, MEM - 64, 64, true);
+	try_remote(e, IBV_WR_RDMA_WRITE, MEM - 63, 64, false);
+}
+
+static bool device_memory(const struct config *c)
+{
+	struct ibv_alloc_dm_attr attr = { .length = MEM + 128, .log_align_req = 3 };
+	struct ibv_dm *dm = NULL;
+	struct ibv_mr *mr = NULL;
+	struct end e;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		dm = ibv_alloc_dm(context, &attr);
+		if (!dm)
+			failed("ibv_alloc_dm: %s", strerror(errno));
+		mr = dm ? ibv_reg_dm_mr(e.pd, dm, 64, MEM, ACCESS_ALL | IBV_ACCESS_ZERO_BASED) : NULL;
+		if (!mr)
+			failed("ibv_reg_dm_mr: %s", strerror(errno));
+	}
+	if (is(A) || mr)
+		use_dm(&e, dm, mr);
+	if (is(B) && dm && ibv_free_dm(dm) != EBUSY)
+		failed("ibv_free_dm under a region is not refused");
+	if (mr)
+		check_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+	if (dm)
+		check_zero(ibv_free_dm(dm), "ibv_free_dm");
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
 /* ---- objects of another process ---- */
 
 struct shared { /* in memory of both processes */
 	uint32_t pd;
 	uint32_t mr;
 	uint32_t rkey;
+	uint32_t dm;
 	bool ready;
 	uint8_t mem[MEM];
 };
@@ -2432,8 +2531,10 @@ static void be_first(const struct config *c, struct shared *shared, int sock)
 	char name[64];
 	struct peer me;
 	struct end e = { .c = c };
-	struct ibv_mr *mr;
+	struct ibv_alloc_dm_attr attr = { .length = 100 };
 	static const struct shape usual;
+	struct ibv_mr *mr;
+	struct ibv_dm *dm;
 
 	snprintf(name, sizeof(name), "%s", ibv_get_device_name(context->device));
 	context = NULL;
@@ -2441,8 +2542,11 @@ static void be_first(const struct config *c, struct shared *shared, int sock)
 		_exit(1);
 	peer_describe(&me, e.qp, c);
 	mr = ibv_reg_mr(e.pd, shared->mem, MEM, ACCESS_ALL);
-	if (!mr || !qp_connect(e.qp, c, me.psn, &me))
+	dm = ibv_alloc_dm(context, &attr);
+	if (!mr || !dm || !qp_connect(e.qp, c, me.psn, &me))
 		_exit(1);
+	ibv_memcpy_to_dm(dm, 96, "dm", 4);
+	shared->dm = dm->handle;
 	shared->pd = e.pd->handle;
 	shared->mr = mr->handle;
 	shared->rkey = mr->rkey;
@@ -2459,6 +2563,7 @@ struct import {
 	struct ibv_context *own;	/* of this process before */
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
+	struct ibv_dm *dm;
 };
 
 static bool import(struct import *i, const struct config *c)
@@ -2496,6 +2601,9 @@ static bool import(struct import *i, const struct config *c)
 		return failed("ibv_import_mr: %s", strerror(errno));
 	if (i->mr->rkey != i->shared->rkey || i->mr->length != MEM)
 		return failed("the imported region has rkey %#x, %zu bytes", i->mr->rkey, i->mr->length);
+	i->dm = ibv_import_dm(context, i->shared->dm);
+	if (!i->dm)
+		return failed("ibv_import_dm: %s", strerror(errno));
 	return true;
 }
 
@@ -2548,13 +2656,14 @@ static void use_imported(struct end *e, struct import *i)
 }
 
 /*
- * B works with the device, PD and region of another process, also when that
- * process has ended.
+ * B works with the device, PD, region and device memory of another process,
+ * also when that process has ended.
  */
 static bool imported(const struct config *c)
 {
 	struct import i = {};
 	struct shape shape = {};
+	char word[4] = "";
 	struct end e;
 
 	if (is(B) && import(&i, c))
@@ -2563,7 +2672,11 @@ static bool imported(const struct config *c)
 		goto close;
 	use_imported(&e, &i);
 	use_imported(&e, &i);
+	if (is(B) && (ibv_memcpy_from_dm(word, i.dm, 96, 4) || strcmp(word, "dm")))
+		failed("the imported device memory has other bytes");
 close:
+	if (i.dm)
+		ibv_unimport_dm(i.dm);
 	if (i.mr)
 		ibv_unimport_mr(i.mr);
 	/* The first process has left another QP and region in the PD. */
@@ -3008,6 +3121,7 @@ const struct fail_case fail_cases[] = {
 	{ "rereg_busy", rereg_busy },
 	{ "rereg_all", rereg_all },
 	{ "imported", imported },
+	{ "device_memory", device_memory },
 	{ "zero_based", zero_based },
 	{ "windows", windows },
 	{ "reset_busy", reset_busy },

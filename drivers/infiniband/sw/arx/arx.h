@@ -45,6 +45,7 @@ enum arx_kind {
 	ARX_KIND_AH,
 	ARX_KIND_MR,
 	ARX_KIND_MW,
+	ARX_KIND_DM,
 	ARX_KIND_CQ,
 	ARX_KIND_QP,
 	ARX_KIND_SRQ,

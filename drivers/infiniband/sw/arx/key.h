@@ -21,6 +21,7 @@ struct arx_mr;
 /**
  * enum arx_key_kind - what a key names
  * @ARX_KEY_USER: memory of an application
+ * @ARX_KEY_DEVICE: device memory
  * @ARX_KEY_DMA: all memory, for kernel consumers
  * @ARX_KEY_FAST: memory that a kernel consumer registers by work requests, and
  *	that a work request or a peer invalidates
@@ -32,6 +33,7 @@ struct arx_mr;
  */
 enum arx_key_kind {
 	ARX_KEY_USER,
+	ARX_KEY_DEVICE,
 	ARX_KEY_DMA,
 	ARX_KEY_FAST,
 	ARX_KEY_WINDOW_1,
@@ -127,6 +129,12 @@ struct arx_key_use {
 static inline bool arx_key_is_revocable(const struct arx_key *key)
 {
 	return key->kind >= ARX_KEY_FAST;
+}
+
+/* True if windows can be bound to what the key names. */
+static inline bool arx_key_has_windows(const struct arx_key *key)
+{
+	return key->kind == ARX_KEY_USER || key->kind == ARX_KEY_DEVICE;
 }
 
 /* In a section. The caller must check that the key has exactly this value. */

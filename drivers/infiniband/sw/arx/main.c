@@ -23,6 +23,7 @@
 #include "compat.h"
 #include "crc.h"
 #include "cq.h"
+#include "dm.h"
 #include "doorbell.h"
 #include "gids.h"
 #include "gro.h"
@@ -102,6 +103,7 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.max_cqe = ARX_MAX_CQE,
 		.max_mr = ARX_MAX_OBJECTS,
 		.max_mw = ARX_MAX_OBJECTS,
+		.max_dm_size = ARX_MAX_DM,
 		.max_pd = ARX_MAX_OBJECTS,
 		.max_qp_rd_atom = ARX_MAX_RD_ATOMIC,
 		.max_res_rd_atom = ARX_MAX_RD_ATOMIC * ARX_MAX_OBJECTS,
@@ -343,6 +345,13 @@ static const struct attribute_group arx_dev_group = {
 	.attrs = arx_dev_attrs,
 };
 
+/* Commands of arx beyond the common ones. */
+static const struct uapi_definition arx_defs[] = {
+	UAPI_DEF_CHAIN(arx_doorbell_defs),
+	UAPI_DEF_CHAIN(arx_dm_defs),
+	{}
+};
+
 static const struct ib_device_ops arx_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)ARX_DRIVER_ID,
@@ -399,6 +408,9 @@ static const struct ib_device_ops arx_dev_ops = {
 	.dereg_mr = arx_dereg_mr,
 	.alloc_mw = arx_alloc_mw,
 	.dealloc_mw = arx_dealloc_mw,
+	.alloc_dm = arx_alloc_dm,
+	.dealloc_dm = arx_dealloc_dm,
+	.reg_dm_mr = arx_reg_dm_mr,
 	.alloc_mr = arx_alloc_mr,
 	.map_mr_sg = arx_map_mr_sg,
 	.attach_mcast = arx_attach_mcast,
@@ -454,7 +466,7 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 	ib->node_type = RDMA_NODE_IB_CA;
 	ib->phys_port_cnt = 1;
 	ib->num_comp_vectors = num_online_cpus();
-	ib->driver_def = arx_doorbell_defs;
+	ib->driver_def = arx_defs;
 	strscpy(ib->node_desc, "arx", IB_DEVICE_NODE_DESC_MAX);
 	arx_dev_guid(dev);
 

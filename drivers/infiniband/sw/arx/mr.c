@@ -304,6 +304,40 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	return arx_mr_publish(mr);
 }
 
+/**
+ * arx_mr_of_pages - a region that begins at address 0, in memory of the device
+ * @pd: protection domain
+ * @offset: of the first byte in the memory
+ * @length: bytes
+ * @access: enum ib_access_flags
+ * @page: returns the kernel address of a page of the memory
+ * @of: the memory, which outlives the region
+ *
+ * Return: the region, -EOPNOTSUPP for unsupported access, -ENOMEM.
+ */
+struct ib_mr *arx_mr_of_pages(struct ib_pd *pd, u64 offset, u64 length,
+			      int access, void *(*page)(void *of, size_t n),
+			      void *of)
+{
+	size_t first = offset >> PAGE_SHIFT;
+	size_t n = DIV_ROUND_UP(offset + length, PAGE_SIZE) - first;
+	struct arx_mr *mr;
+
+	if (access & ~ARX_MR_USER_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	mr = arx_mr_alloc(pd, ARX_KEY_DEVICE, n);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->block_shift = PAGE_SHIFT;
+	for (; mr->nblocks < n; mr->nblocks++)
+		mr->blocks[mr->nblocks] = page(of, first + mr->nblocks);
+	mr->key.access = access | ARX_KEY_LOCAL;
+	mr->key.offset = offset_in_page(offset);
+	mr->key.length = length;
+	mr->ib.length = length;
+	return arx_mr_publish(mr);
+}
+
 /*
  * True if @mr can get @access as it is: its memory need not be pinned again,
  * and its addresses stay.

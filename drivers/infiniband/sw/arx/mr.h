@@ -68,6 +68,10 @@ static inline void *arx_mr_at(const struct arx_key *key, u64 iova, u32 *len)
 	return arx_mr_at_blocks(key, iova, len);
 }
 
+struct ib_mr *arx_mr_of_pages(struct ib_pd *pd, u64 offset, u64 length,
+			      int access, void *(*page)(void *of, size_t n),
+			      void *of);
+
 /* verbs */
 struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,

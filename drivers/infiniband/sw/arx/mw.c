@@ -40,7 +40,7 @@ static struct arx_key *arx_mw_region(const struct arx_key_use *by,
 	if (wqe->bind.access & (IB_ACCESS_REMOTE_WRITE |
 				IB_ACCESS_REMOTE_ATOMIC))
 		range.access |= IB_ACCESS_LOCAL_WRITE;
-	if (!region || region->kind != ARX_KEY_USER ||
+	if (!region || !arx_key_has_windows(region) ||
 	    !arx_key_allows(region, &range))
 		return NULL;
 	return region;

@@ -103,11 +103,10 @@ free:
 }
 
 /* Let the process of @uctx map @mem, and return the offset. */
-static int arx_ring_publish(const struct arx_ring *ring,
-			    struct ib_ucontext *uctx,
-			    struct arx_ring_info *info)
+static int arx_ring_mem_publish(struct arx_ring_mem *mem,
+				struct ib_ucontext *uctx,
+				struct arx_ring_info *info)
 {
-	struct arx_ring_mem *mem = ring->mem;
 	int err;
 
 	err = rdma_user_mmap_entry_insert(uctx, &mem->entry, mem->size);
@@ -116,9 +115,43 @@ static int arx_ring_publish(const struct arx_ring *ring,
 
 	info->offset = rdma_user_mmap_get_offset(&mem->entry);
 	info->size = mem->size;
-	info->entries = arx_ring_entries(ring);
-	info->stride = ring->stride;
 	return 0;
+}
+
+/**
+ * arx_ring_mem_create - allocate memory that is no ring
+ * @size: bytes
+ * @uctx: context whose process may map it, and is charged
+ * @info: receives the mapping
+ *
+ * Context: process.
+ * Return: zeroed memory, or -ENOMEM, also beyond the user's limit.
+ */
+struct arx_ring_mem *arx_ring_mem_create(size_t size, struct ib_ucontext *uctx,
+					 struct arx_ring_info *info)
+{
+	struct arx_ring_mem *mem = arx_ring_mem_alloc(size, uctx);
+	int err;
+
+	if (!mem)
+		return ERR_PTR(-ENOMEM);
+	err = arx_ring_mem_publish(mem, uctx, info);
+	if (err) {
+		arx_ring_mem_free(mem);
+		return ERR_PTR(err);
+	}
+	return mem;
+}
+
+/**
+ * arx_ring_mem_destroy - free the kernel's references to memory
+ * @mem: from arx_ring_mem_create(); mappings stay, as those of rings do
+ *
+ * Context: may sleep.
+ */
+void arx_ring_mem_destroy(struct arx_ring_mem *mem)
+{
+	rdma_user_mmap_entry_remove(&mem->entry);
 }
 
 /**
@@ -158,12 +191,15 @@ int arx_ring_create(struct arx_ring *ring, u32 entries, u32 stride,
 	if (!uctx)
 		return 0;
 
-	err = arx_ring_publish(ring, uctx, info);
+	err = arx_ring_mem_publish(ring->mem, uctx, info);
 	if (err) {
 		arx_ring_mem_free(ring->mem);
 		ring->mem = NULL;
+		return err;
 	}
-	return err;
+	info->entries = entries;
+	info->stride = stride;
+	return 0;
 }
 
 /**
@@ -239,7 +275,7 @@ int arx_ring_replace(struct arx_ring *ring,
 
 /**
  * arx_mmap_free - verb: the entry cannot be mapped any more
- * @entry: of a ring
+ * @entry: of a ring or device memory
  */
 void arx_mmap_free(struct rdma_user_mmap_entry *entry)
 {
@@ -251,6 +287,18 @@ static struct page *arx_ring_page(const struct arx_ring_mem *mem, size_t at)
 	void *p = mem->addr + at;
 
 	return is_vmalloc_addr(p) ? vmalloc_to_page(p) : virt_to_page(p);
+}
+
+/**
+ * arx_ring_mem_page - a page of memory
+ * @mem: from arx_ring_mem_create()
+ * @n: number of the page
+ *
+ * Return: its address in the direct map.
+ */
+void *arx_ring_mem_page(const struct arx_ring_mem *mem, size_t n)
+{
+	return page_address(arx_ring_page(mem, n * PAGE_SIZE));
 }
 
 static int arx_mmap_pages(struct vm_area_struct *vma,
@@ -269,15 +317,15 @@ static int arx_mmap_pages(struct vm_area_struct *vma,
 }
 
 /**
- * arx_mmap - verb: map a ring, whole and shared
- * @ib: context of the ring
+ * arx_mmap - verb: map a ring or device memory, whole and shared
+ * @ib: context of the ring or memory
  * @vma: with the offset and the size in struct arx_ring_info
  *
  * All pages are mapped at once, because the driver may be gone when they are
  * touched. A child does not inherit the mapping, because an index has one
  * writer.
  *
- * Return: 0, -EINVAL for anything but a ring of this context, -ENOMEM.
+ * Return: 0, -EINVAL for anything but those of this context, -ENOMEM.
  */
 int arx_mmap(struct ib_ucontext *ib, struct vm_area_struct *vma)
 {

@@ -41,6 +41,11 @@ int arx_ring_replace(struct arx_ring *ring,
 		     struct arx_ring *next, spinlock_t *lock,
 		     int (*move)(struct arx_ring *from, struct arx_ring *to));
 
+struct arx_ring_mem *arx_ring_mem_create(size_t size, struct ib_ucontext *uctx,
+					 struct arx_ring_info *info);
+void arx_ring_mem_destroy(struct arx_ring_mem *mem);
+void *arx_ring_mem_page(const struct arx_ring_mem *mem, size_t n);
+
 static inline u32 arx_ring_entries(const struct arx_ring *ring)
 {
 	return ring->mask + 1;

@@ -36,8 +36,9 @@ u32 arx_dev_mtu(const struct arx_dev *dev)
 
 /* av.c: each QP has the GID that it uses as its destination. */
 
-struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
-			     u32 qpn, u32 dest_qpn, gfp_t gfp)
+struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
+			     const struct rdma_ah_attr *attr, u32 qpn,
+			     u32 dest_qpn, gfp_t gfp)
 {
 	struct arx_av *av = kzalloc(sizeof(*av), gfp);
 
@@ -353,7 +354,9 @@ int pair_required(enum ib_qp_type type, enum ib_qp_state from,
 		  enum ib_qp_state to)
 {
 	bool rc = type == IB_QPT_RC;
-	bool connected = rc || type == IB_QPT_UC;
+	bool ini = type == IB_QPT_XRC_INI;
+	bool tgt = type == IB_QPT_XRC_TGT;
+	bool connected = rc || ini || tgt || type == IB_QPT_UC;
 
 	if (from == IB_QPS_RESET && to == IB_QPS_INIT)
 		return IB_QP_PKEY_INDEX |
@@ -362,12 +365,14 @@ int pair_required(enum ib_qp_type type, enum ib_qp_state from,
 	if (from == IB_QPS_INIT && to == IB_QPS_RTR)
 		return (connected ? IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
 				    IB_QP_RQ_PSN : 0) |
-		       (rc ? IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER :
-			     0);
+		       (rc || tgt ? IB_QP_MAX_DEST_RD_ATOMIC |
+				    IB_QP_MIN_RNR_TIMER : 0);
 	if (from == IB_QPS_RTR && to == IB_QPS_RTS)
 		return IB_QP_SQ_PSN |
-		       (rc ? IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
-			     IB_QP_MAX_QP_RD_ATOMIC : 0);
+		       (rc || ini ? IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+				    IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC :
+				    0) |
+		       (tgt ? IB_QP_TIMEOUT : 0);
 	return 0;
 }
 
@@ -460,6 +465,77 @@ void pair_connect_halves(struct kunit *test, struct pair *p)
 {
 	pair_make_half(test, p, 0, ARX_QP_REQUESTER);
 	pair_make_half(test, p, 1, ARX_QP_RESPONDER);
+	pair_join(test, p);
+}
+
+/**
+ * pair_make_xrc_srq - create an XRC SRQ, as the core does
+ * @test: the test
+ * @p: pair
+ * @srq: receives the SRQ
+ * @pd: its PD
+ * @cq: its CQ
+ * @xrcd: its XRC domain
+ */
+void pair_make_xrc_srq(struct kunit *test, struct pair *p, struct arx_srq *srq,
+		       struct arx_pd *pd, struct arx_cq *cq,
+		       struct arx_xrcd *xrcd)
+{
+	struct ib_srq_init_attr init = {
+		.srq_type = IB_SRQT_XRC,
+		.attr = { .max_wr = DEPTH, .max_sge = SGES },
+	};
+
+	srq->ib.device = &p->dev.ib;
+	srq->ib.pd = &pd->ib;
+	srq->ib.srq_type = IB_SRQT_XRC;
+	srq->ib.ext.cq = &cq->ib;
+	srq->ib.ext.xrc.xrcd = &xrcd->ib;
+	srq->ib.event_handler = pair_event;
+	srq->ib.srq_context = &p->side[1];
+	KUNIT_ASSERT_EQ(test, arx_create_srq(&srq->ib, &init, NULL), 0);
+	KUNIT_ASSERT_EQ(test, srq->ib.ext.xrc.srq_num, srq->id.nr);
+}
+
+static void pair_make_xrc_qp(struct kunit *test, struct pair *p, int side,
+			     enum ib_qp_type type)
+{
+	struct side *s = &p->side[side];
+	struct ib_qp_init_attr init = {
+		.qp_type = type,
+		.send_cq = side ? NULL : &s->scq.ib,
+		.xrcd = &p->xrcd.ib,
+		.cap = {
+			.max_send_wr = DEPTH,
+			.max_send_sge = SGES,
+			.max_inline_data = INLINE,
+		},
+	};
+	struct arx_qp *qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, qp);
+	qp->ib.device = &p->dev.ib;
+	qp->ib.pd = side ? NULL : &p->pd.ib;
+	qp->ib.xrcd = side ? &p->xrcd.ib : NULL;
+	qp->ib.qp_type = type;
+	qp->ib.event_handler = pair_event;
+	qp->ib.qp_context = s;
+	/* arx_create_qp() wants an application. */
+	KUNIT_ASSERT_EQ(test, 0, arx_qp_create(qp, arx_qp_kind(type), &init,
+					       NULL));
+	s->qp = qp;
+}
+
+/**
+ * pair_connect_xrc - the same with QPs of XRC
+ * @test: the test, which destroys p->xrc
+ * @p: pair; side 0 is the initiator, side 1 the target
+ */
+void pair_connect_xrc(struct kunit *test, struct pair *p)
+{
+	pair_make_xrc_srq(test, p, &p->xrc, &p->pd, &p->side[1].rcq, &p->xrcd);
+	pair_make_xrc_qp(test, p, 0, IB_QPT_XRC_INI);
+	pair_make_xrc_qp(test, p, 1, IB_QPT_XRC_TGT);
 	pair_join(test, p);
 }
 
@@ -657,6 +733,8 @@ struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 	};
 
 	arx_run_size(&run, len);
+	if (arx_has_xrceth(&run.h))
+		run.h.srqn = p->xrc.id.nr;
 	arx_iter_buf(&run.payload, data);
 	return run;
 }
@@ -672,6 +750,35 @@ static struct ib_sge pair_sge(struct pair *p, int side, u32 at, u32 len)
 	};
 }
 
+/* A kernel consumer's request cannot name an XRC SRQ: the test does. */
+static int pair_post_xrc(struct pair *p, int side, const struct ib_send_wr *wr)
+{
+	struct arx_qp *qp = p->side[side].qp;
+	struct arx_send_wqe *wqe = arx_ring_entry(&qp->sq, qp->sq_prod);
+	int err = arx_sendwr_write(qp, wr, wqe);
+
+	if (err)
+		return err;
+	wqe->srqn = p->xrc.id.nr;
+	arx_ring_produce(&qp->sq, ++qp->sq_prod);
+	if (arx_requester_kick(qp))
+		arx_qp_go_on(qp);
+	return 0;
+}
+
+static int pair_post(struct pair *p, int side, const struct ib_send_wr *wr)
+{
+	const struct ib_send_wr *bad = NULL;
+	int err;
+
+	if (p->side[side].qp->ib.qp_type == IB_QPT_XRC_INI)
+		err = pair_post_xrc(p, side, wr);
+	else
+		err = arx_post_send(&p->side[side].qp->ib, wr, &bad);
+	pair_settle(p);
+	return err;
+}
+
 /*
  * Post one request; the peer's memory is addressed at the same offset. Then do
  * all scheduled work.
@@ -680,7 +787,6 @@ int pair_send(struct pair *p, int side, enum ib_wr_opcode op, u64 id,
 	      int flags, u32 at, u32 len)
 {
 	struct ib_sge sge = pair_sge(p, side, at, len);
-	const struct ib_send_wr *bad = NULL;
 	struct ib_rdma_wr wr = {
 		.wr = {
 			.wr_id = id,
@@ -693,18 +799,14 @@ int pair_send(struct pair *p, int side, enum ib_wr_opcode op, u64 id,
 		.remote_addr = IOVA + at,
 		.rkey = p->side[!side].mr.key.value,
 	};
-	int err;
 
-	err = arx_post_send(&p->side[side].qp->ib, &wr.wr, &bad);
-	pair_settle(p);
-	return err;
+	return pair_post(p, side, &wr.wr);
 }
 
 int pair_atomic(struct pair *p, int side, enum ib_wr_opcode op, u64 id, u32 at,
 		u32 there, u64 compare_add, u64 swap)
 {
 	struct ib_sge sge = pair_sge(p, side, at, sizeof(u64));
-	const struct ib_send_wr *bad = NULL;
 	struct ib_atomic_wr wr = {
 		.wr = {
 			.wr_id = id,
@@ -718,11 +820,8 @@ int pair_atomic(struct pair *p, int side, enum ib_wr_opcode op, u64 id, u32 at,
 		.compare_add = compare_add,
 		.swap = swap,
 	};
-	int err;
 
-	err = arx_post_send(&p->side[side].qp->ib, &wr.wr, &bad);
-	pair_settle(p);
-	return err;
+	return pair_post(p, side, &wr.wr);
 }
 
 int pair_recv(struct pair *p, int side, u64 id, u32 at, u32 len)
@@ -736,7 +835,10 @@ int pair_recv(struct pair *p, int side, u64 id, u32 at, u32 len)
 	};
 	int err;
 
-	err = arx_post_recv(&p->side[side].qp->ib, &wr, &bad);
+	if (p->side[side].qp->ib.qp_type == IB_QPT_XRC_TGT)
+		err = arx_post_srq_recv(&p->xrc.ib, &wr, &bad);
+	else
+		err = arx_post_recv(&p->side[side].qp->ib, &wr, &bad);
 	pair_settle(p);
 	return err;
 }

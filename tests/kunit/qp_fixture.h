@@ -72,6 +72,8 @@ struct side {
  * @dma: region of all memory, for local access
  * @side: the QPs
  * @srq: SRQ for new QPs, or NULL
+ * @xrcd: XRC domain of an XRC QP
+ * @xrc: its SRQ, which completes to the receive CQ of the second side
  * @depth: send queue entries of new QPs; 0: DEPTH
  * @attr: attributes for modify_qp
  * @lock: protects the wire
@@ -91,6 +93,8 @@ struct pair {
 	struct ib_mr *dma;
 	struct side side[2];
 	struct ib_srq *srq;
+	struct arx_xrcd xrcd;
+	struct arx_srq xrc;
 	u32 depth;
 	struct ib_qp_attr attr;
 	spinlock_t lock;	/* protects the wire */
@@ -118,6 +122,10 @@ void pair_bring(struct kunit *test, struct pair *p, int side,
 		enum ib_qp_state to);
 void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type);
 void pair_connect_halves(struct kunit *test, struct pair *p);
+void pair_make_xrc_srq(struct kunit *test, struct pair *p, struct arx_srq *srq,
+		       struct arx_pd *pd, struct arx_cq *cq,
+		       struct arx_xrcd *xrcd);
+void pair_connect_xrc(struct kunit *test, struct pair *p);
 void pair_join(struct kunit *test, struct pair *p);
 
 /* Events from outside. */

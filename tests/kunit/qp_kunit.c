@@ -1084,6 +1084,7 @@ static void qp__create_refused(struct kunit *test)
 } while (0)
 
 	REFUSED(qp_type, IB_QPT_XRC_INI, -EOPNOTSUPP);
+	REFUSED(qp_type, IB_QPT_XRC_TGT, -EINVAL);
 	REFUSED(qp_type, IB_QPT_RAW_PACKET, -EOPNOTSUPP);
 	REFUSED(create_flags, IB_QP_CREATE_NETIF_QP, -EOPNOTSUPP);
 	REFUSED(send_cq, NULL, -EINVAL);

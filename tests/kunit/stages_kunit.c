@@ -32,6 +32,13 @@ static struct pair *by_wire(struct kunit *test)
 	return p;
 }
 
+/* For an AH. */
+static struct arx_av *make_av(struct pair *p)
+{
+	return arx_av_create(&p->dev, &p->pd.ib, &p->attr.ah_attr, 0, 0,
+			     GFP_KERNEL);
+}
+
 static void fill(u8 *buf, u32 len, u32 seed)
 {
 	struct rnd_state rnd;
@@ -190,6 +197,21 @@ static void stages__halves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
 }
 
+/* The same by XRC. */
+static void stages__xrc(struct kunit *test)
+{
+	const struct exchange *x = test->param_value;
+	struct pair *p = test->priv;
+	u32 id;
+
+	pair_connect_xrc(test, p);
+	p->dev.port_active = !x->wire;
+	for (id = 0; id < 2 * ARRAY_SIZE(sizes); id++)
+		exchange_one(test, id, sizes[id % ARRAY_SIZE(sizes)]);
+	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
+	arx_destroy_srq(&p->xrc.ib, NULL);
+}
+
 static void atomics(struct kunit *test)
 {
 	struct pair *p = test->priv;
@@ -229,6 +251,15 @@ static void stages__atomics_of_halves(struct kunit *test)
 {
 	pair_connect_halves(test, test->priv);
 	atomics(test);
+}
+
+static void stages__atomics_by_xrc(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	pair_connect_xrc(test, p);
+	atomics(test);
+	arx_destroy_srq(&p->xrc.ib, NULL);
 }
 
 static void stages__uc(struct kunit *test)
@@ -3325,7 +3356,7 @@ static void requester__ud(struct kunit *test)
 	struct wire_run *w;
 
 	pair_connect(test, p, IB_QPT_UD);
-	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	ah.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	KUNIT_EXPECT_EQ(test, ud_send(p, 1, &ah, 8, 0x777), 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
@@ -3745,7 +3776,7 @@ static void loopback__datagram(struct kunit *test)
 
 	pair_connect(test, p, IB_QPT_UD);
 	p->attr.ah_attr.grh.traffic_class = 0x24;
-	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	ah.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	fill(p->side[0].buf, BUF, 1);
 	pair_recv(p, 1, 1, 0, 200);
@@ -3782,7 +3813,7 @@ static void loopback__datagram_ipv4(struct kunit *test)
 	pair_connect(test, p, IB_QPT_UD);
 	memset(gid + 10, 0xff, 2);
 	gid[12] = 192;
-	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	ah.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	memset(s->buf, 0xa5, ARX_GRH_LEN);
 	pair_recv(p, 1, 1, 0, 200);
@@ -3818,7 +3849,7 @@ static void loopback__ud_strangers(struct kunit *test)
 	u32 qpn;
 
 	pair_connect(test, p, IB_QPT_UD);
-	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	ah.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	qpn = p->side[1].qp->id.nr;
 	s->set(p);
@@ -3840,7 +3871,7 @@ static void loopback__link_local(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	pair_connect(test, p, IB_QPT_UD);
 	memcpy(p->attr.ah_attr.grh.dgid.raw, "\xfe\x80", 2);
-	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	ah.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	pair_recv(p, 1, 1, 0, 200);
 	qp = p->side[1].qp;
@@ -3873,10 +3904,10 @@ static void loopback__datagrams_in_turn(struct kunit *test)
 
 	pair_connect(test, p, IB_QPT_UD);
 	qpn = p->side[1].qp->id.nr;
-	here.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	here.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, here.av);
 	p->attr.ah_attr.grh.dgid.raw[0] ^= 1;
-	there.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	there.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, there.av);
 	p->attr.ah_attr.grh.dgid.raw[0] ^= 1;
 	for (i = 0; i < 4; i++)
@@ -3916,7 +3947,7 @@ static void loopback__datagram_source_error(struct kunit *test)
 	int i;
 
 	pair_connect(test, p, IB_QPT_UD);
-	ah.av = arx_av_create(&p->pd.ib, &p->attr.ah_attr, 0, 0, GFP_KERNEL);
+	ah.av = make_av(p);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ah.av);
 	pair_recv(p, 1, 1, 0, 200);
 	p->dma->lkey ^= 0x100;
@@ -3952,6 +3983,8 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE_PARAM(stages__halves, exchange_gen_params),
 	KUNIT_CASE(stages__atomics),
 	KUNIT_CASE(stages__atomics_of_halves),
+	KUNIT_CASE_PARAM(stages__xrc, exchange_gen_params),
+	KUNIT_CASE(stages__atomics_by_xrc),
 	KUNIT_CASE(stages__uc),
 	KUNIT_CASE(stages__uc_gap),
 	KUNIT_CASE(stages__uc_too_long),

@@ -147,6 +147,20 @@ static void watch__not_for_kernel_consumers(struct kunit *test)
 	qp->ib.uobject = uobject;
 }
 
+/* A requester alone cannot tell a stream from answers. */
+static void watch__not_for_a_requester_alone(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+
+	p->dev.doorbell_usecs = FOREVER;
+	pair_connect_halves(test, p);
+	qp = p->side[0].qp;
+	qp->ib.uobject = (void *)p;
+	post_and_kick(test, 14, 0, 8);
+	EXPECT_FLAGS(test, qp, 0);
+}
+
 static void watch__turned_off(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -498,6 +512,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__not_for_answers),
 	KUNIT_CASE(watch__not_for_long_messages),
 	KUNIT_CASE(watch__not_for_kernel_consumers),
+	KUNIT_CASE(watch__not_for_a_requester_alone),
 	KUNIT_CASE(watch__turned_off),
 	KUNIT_CASE(watch__turned_off_meanwhile),
 	KUNIT_CASE(watch__look_after_reset),

@@ -20,6 +20,7 @@
 		.swap_add = 0x0102030405060708,			\
 		.compare = 0x1112131415161718
 #define DETH	.qkey = 0x80010000, .src_qpn = 0xabcdef
+#define XRC_	.service = ARX_SERVICE_XRC, .srqn = 0x789abc
 #define SYN	.syndrome = 0x65, .msn = 0xfedcba
 #define IMM	.ex = (__force u32)cpu_to_be32(0xdeadbeef)
 
@@ -76,6 +77,24 @@ static const struct vector vectors[] = {
 	   .service = ARX_SERVICE_UD),
 	V6(ud_send_only_imm_v6, 24, COMMON, DETH, IMM, .op = ARX_OP_SEND,
 	   .flags = ONLY | ARX_IMM, .service = ARX_SERVICE_UD, .pad = 1),
+	V4(xrc_send_middle, 16, COMMON, XRC_, .op = ARX_OP_SEND),
+	V4(xrc_send_last_inv, 20, COMMON, XRC_, .op = ARX_OP_SEND,
+	   .flags = ARX_LAST | ARX_INV | ARX_ACK_REQ, .ex = 0x12345678,
+	   .pad = 1),
+	V6(xrc_write_only_imm_v6, 36, COMMON, XRC_, RETH, IMM,
+	   .op = ARX_OP_WRITE, .flags = ONLY | ARX_IMM | ARX_SOLICITED,
+	   .pad = 3),
+	V4(xrc_read, 32, COMMON, XRC_, RETH, .op = ARX_OP_READ,
+	   .flags = ONLY | ARX_ACK_REQ),
+	V4(xrc_read_response_middle, 12, COMMON, .op = ARX_OP_READ_RESPONSE,
+	   .service = ARX_SERVICE_XRC),
+	V4(xrc_ack, 16, COMMON, SYN, .op = ARX_OP_ACK, .flags = ONLY,
+	   .service = ARX_SERVICE_XRC),
+	V4(xrc_atomic_ack, 24, COMMON, SYN, .op = ARX_OP_ATOMIC_ACK,
+	   .flags = ONLY, .orig = 0x2122232425262728,
+	   .service = ARX_SERVICE_XRC),
+	V4(xrc_compare_swap, 44, COMMON, XRC_, ATOMIC,
+	   .op = ARX_OP_COMPARE_SWAP, .flags = ONLY | ARX_ACK_REQ),
 	V4(cnp, 28, .pkey = 0xffff, .qpn = 0x123456, .op = ARX_OP_CNP,
 	   .flags = ONLY | ARX_BECN, .service = ARX_SERVICE_CNP),
 };
@@ -168,10 +187,12 @@ static void opcodes__round_trip(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, arx_headers_write(&h, out), len);
 		KUNIT_EXPECT_EQ(test, out[0], opcode);
 	}
-	/* Table 38: RC 23 (no FLUSH, no ATOMIC WRITE), UC 12, UD 2; CNP */
-	KUNIT_EXPECT_EQ(test, known, 23 + 12 + 2 + 1);
-	/* The other codes of RC are parsed only to be refused. */
-	KUNIT_EXPECT_EQ(test, reserved, 32 - 23);
+	/*
+	 * Table 38: RC and XRC 23 (no FLUSH, no ATOMIC WRITE), UC 12, UD 2; CNP
+	 */
+	KUNIT_EXPECT_EQ(test, known, 2 * 23 + 12 + 2 + 1);
+	/* The other codes of RC and XRC are parsed only to be refused. */
+	KUNIT_EXPECT_EQ(test, reserved, 2 * (32 - 23));
 }
 
 static void plain_bth(struct arx_bth *bth, u8 opcode, u32 psn)
@@ -231,7 +252,8 @@ static void goes_on__all_opcodes(struct kunit *test)
 
 	for (opcode = 0; opcode < 256 * 256; opcode++) {
 		plain_bth(bth, opcode >> 8, ARX_PSN_MASK);
-		if (arx_headers_read(&last, in, sizeof(in)) < 0)
+		if (arx_headers_read(&last, in, sizeof(in)) < 0 ||
+		    arx_has_xrceth(&last))
 			continue;
 		plain_bth(bth, opcode, 0);
 		if (arx_headers_read(&h, in, sizeof(in)) < 0)
@@ -241,8 +263,11 @@ static void goes_on__all_opcodes(struct kunit *test)
 				!(last.flags & ARX_LAST) && !h.flags);
 		found += arx_bth_goes_on(&last, 0, in);
 	}
-	/* After first and middle: SEND and WRITE of RC and UC, READ response */
-	KUNIT_EXPECT_EQ(test, found, 2 * (2 * 2 + 1));
+	/*
+	 * After first and middle: SEND and WRITE of RC and UC, READ response of
+	 * RC and XRC
+	 */
+	KUNIT_EXPECT_EQ(test, found, 2 * (2 * 2 + 2));
 
 	plain_bth(bth, 0x07, ARX_PSN_MASK);	/* RC WRITE middle */
 	KUNIT_ASSERT_GT(test, arx_headers_read(&last, in, sizeof(in)), 0);
@@ -256,7 +281,7 @@ static void goes_on__all_opcodes(struct kunit *test)
 /* The next middle packet equals one that was written as a whole. */
 static void next__as_written(struct kunit *test)
 {
-	static const u8 middles[] = { 0x01, 0x07, 0x0e, 0x21, 0x27 };
+	static const u8 middles[] = { 0x01, 0x07, 0x0e, 0x21, 0x27, 0xae };
 	u8 last[ARX_MAX_HEADERS] = {}, next[ARX_BTH_LEN], whole[ARX_BTH_LEN];
 	struct arx_headers h;
 	int i;

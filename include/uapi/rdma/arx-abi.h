@@ -104,7 +104,7 @@ struct arx_sge {
  * @flags: enum ib_uverbs_send_flags
  * @ex: immediate data (network order), or the rkey to invalidate
  * @inline_len: bytes of inline data after this head, with IB_UVERBS_SEND_INLINE
- * @reserved_a0: 0
+ * @srqn: XRC: number of the peer's SRQ; else ignored
  * @rdma: WRITE and READ
  * @atomic: compare-and-swap (compare_add is the compare), fetch-and-add
  * @ud: UD; ah is struct arx_create_ah_resp.ah; av is for the kernel
@@ -122,7 +122,7 @@ struct arx_send_wqe {
 	__u16 flags;
 	__u32 ex;
 	__u32 inline_len;
-	__u32 reserved_a0;
+	__u32 srqn;
 	union {
 		struct {
 			__aligned_u64 remote_addr;
@@ -180,7 +180,8 @@ struct arx_recv_wqe {
  * @qpn: QP of the work request; never 0
  * @ex: immediate data (network order), or the rkey that was invalidated
  * @src_qp: UD: the sender's QPN
- * @sq_index: send completions: the SQ index after the retired work request
+ * @sq_index: send completions: the SQ index after the retired work request;
+ *	receives of an XRC SRQ: its number
  * @wc_flags: enum ibv_wc_flags bits: 1 GRH, 2 immediate, 8 invalidate (as in
  *	enum ib_wc_flags)
  * @opcode: enum ib_uverbs_wc_opcode; receives: 128 RECV, 129 RECV_RDMA_WITH_IMM

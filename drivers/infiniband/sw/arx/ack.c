@@ -68,10 +68,16 @@ void arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end)
  */
 void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
 {
-	if (why == ARX_NO_ACCESS)
+	switch (why) {
+	case ARX_NO_ACCESS:
 		arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), ARX_END_ACCESS);
-	else
+		break;
+	case ARX_NO_TARGET:
+		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_RD_REQ), ARX_END_ACCESS);
+		break;
+	default:
 		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_REQ), ARX_END_INVALID);
+	}
 }
 
 /**

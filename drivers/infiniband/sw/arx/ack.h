@@ -10,6 +10,7 @@ enum arx_verdict {
 	ARX_GRANTED,
 	ARX_INVALID,		/* the QP does not serve such a request */
 	ARX_NO_ACCESS,		/* the key gives no right to the memory */
+	ARX_NO_TARGET,		/* XRC: no such SRQ in the QP's domain */
 };
 
 void __cold arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end);

@@ -49,6 +49,7 @@ enum arx_kind {
 	ARX_KIND_CQ,
 	ARX_KIND_QP,
 	ARX_KIND_SRQ,
+	ARX_KIND_XRCD,
 	ARX_NUM_KINDS,
 };
 
@@ -61,8 +62,7 @@ enum arx_kind {
  * @link: in the list of all devices (net.c, under its mutex, read under RCU)
  * @keys: lkeys and rkeys by their upper 24 bits
  * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
- * @srqs: shared receive queues by number. There are no look-ups, so removal
- *	does not wait for readers
+ * @srqs: shared receive queues by number; messages of XRC look them up
  * @objects: number of objects of each kind, including those of the core and of
  *	kernel consumers
  * @gsi: QP1, or NULL
@@ -120,6 +120,14 @@ struct arx_pd {
 };
 
 /**
+ * struct arx_xrcd - XRC domain; identity is its address
+ * @ib: the core's part, which finds the domain by a file
+ */
+struct arx_xrcd {
+	struct ib_xrcd ib;
+};
+
+/**
  * struct arx_ucontext - a process's context on a device
  * @ib: the core's part, with the mmap entries
  * @user: who opened the device, and is charged for its objects
@@ -152,7 +160,7 @@ static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
  * @rcu: frees it
  * @id: in arx_dev.ahs, if it belongs to an application's AH
  * @ref: one for the AH or QP, one for each kernel work request that uses it
- * @pd: a user may use only the AVs of its own PD
+ * @pd: of an AH: a user may use only the AVs of its own PD; else NULL
  * @sgid_attr: held as long as @ref is not 0
  * @ifindex: netdev that has the source address
  * @cookie: of its network namespace, if @foreign
@@ -251,8 +259,9 @@ static inline bool arx_av_is_peer(const struct arx_av *av,
 u32 arx_dev_mtu(const struct arx_dev *dev);
 
 /* av.c */
-struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
-			     u32 qpn, u32 dest_qpn, gfp_t gfp);
+struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
+			     const struct rdma_ah_attr *attr, u32 qpn,
+			     u32 dest_qpn, gfp_t gfp);
 void arx_av_put(struct arx_av *av);
 int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		  struct ib_udata *udata);

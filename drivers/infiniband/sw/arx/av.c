@@ -79,7 +79,8 @@ static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
 
 /**
  * arx_av_create - create an address vector
- * @pd: protection domain of its AH or QP
+ * @dev: device
+ * @pd: protection domain of its AH; NULL for a QP
  * @attr: destination; its source GID is resolved
  * @qpn: connected: own QPN, else 0
  * @dest_qpn: connected: the peer's, else 0
@@ -94,8 +95,9 @@ static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
  * Return: the address vector with one reference, or -EINVAL, -EAFNOSUPPORT (no
  * IPv6), -ENODEV (its netdev is gone), -ENOMEM.
  */
-struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
-			     u32 qpn, u32 dest_qpn, gfp_t gfp)
+struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
+			     const struct rdma_ah_attr *attr, u32 qpn,
+			     u32 dest_qpn, gfp_t gfp)
 {
 	struct arx_av *av;
 	int err;
@@ -107,7 +109,7 @@ struct arx_av *arx_av_create(struct ib_pd *pd, const struct rdma_ah_attr *attr,
 	av = kzalloc(sizeof(*av), gfp);
 	if (!av)
 		return ERR_PTR(-ENOMEM);
-	err = arx_av_place(av, to_arx_dev(pd->device), attr->grh.sgid_attr);
+	err = arx_av_place(av, dev, attr->grh.sgid_attr);
 	if (!err && gfpflags_allow_blocking(gfp))
 		err = dst_cache_init(&av->dst, gfp);
 	if (err) {
@@ -168,7 +170,8 @@ int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	err = arx_object_begin(ib->device, ARX_KIND_AH);
 	if (err)
 		return err;
-	ah->av = arx_av_create(ib->pd, init->ah_attr, 0, 0, gfp);
+	ah->av = arx_av_create(to_arx_dev(ib->device), ib->pd, init->ah_attr, 0,
+			       0, gfp);
 	err = PTR_ERR_OR_ZERO(ah->av);
 	if (err)
 		arx_object_end(ib->device, ARX_KIND_AH);
@@ -196,8 +199,8 @@ int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	err = arx_object_begin(ib->device, ARX_KIND_AH);
 	if (err)
 		return err;
-	ah->av = arx_av_create(ib->pd, init->ah_attr, 0, 0,
-			       GFP_KERNEL_ACCOUNT);
+	ah->av = arx_av_create(to_arx_dev(ib->device), ib->pd, init->ah_attr, 0,
+			       0, GFP_KERNEL_ACCOUNT);
 	err = PTR_ERR_OR_ZERO(ah->av);
 	if (err)
 		goto end;

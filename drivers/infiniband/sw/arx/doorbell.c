@@ -38,14 +38,19 @@ struct arx_doorbell {
 };
 
 /*
- * The context that owns a QP. A QP found by its number stays valid to the end
- * of the section, its PD outlives it, and the core frees uobjects after a grace
- * period. QPs of kernel consumers have a PD without uobject.
+ * The context that owns a QP that can be kicked. A QP found by its number stays
+ * valid to the end of the section, its PD outlives it, and the core frees
+ * uobjects after a grace period. QPs of kernel consumers have a PD without
+ * uobject. A target QP of XRC, which several processes may use, has no PD, and
+ * nothing to kick for.
  */
 static struct ib_ucontext *arx_doorbell_owner(const struct arx_qp *qp)
 {
-	const struct ib_uobject *uobj = READ_ONCE(qp->ib.pd->uobject);
+	const struct ib_uobject *uobj;
 
+	if (!arx_qp_has_requester(qp))
+		return NULL;
+	uobj = READ_ONCE(qp->ib.pd->uobject);
 	return uobj ? READ_ONCE(uobj->context) : NULL;
 }
 

@@ -71,7 +71,7 @@ static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
 		return false;
 	len = arx_bth_read(h, skb->data + bth);
 	if (len < 0 || h->service == ARX_SERVICE_UD || h->op == ARX_OP_ACK ||
-	    h->op == ARX_OP_RESERVED ||
+	    h->op == ARX_OP_RESERVED || arx_has_xrceth(h) ||
 	    (h->pad && !(h->flags & ARX_LAST)) ||
 	    skb_gro_len(skb) < len + h->pad + ARX_ICRC_LEN ||
 	    !pskb_may_pull(skb, bth + len))

@@ -92,6 +92,7 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				    IB_DEVICE_SYS_IMAGE_GUID |
 				    IB_DEVICE_RC_RNR_NAK_GEN |
 				    IB_DEVICE_SRQ_RESIZE |
+				    IB_DEVICE_XRC |
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
 				    IB_DEVICE_MEM_WINDOW |
 				    IB_DEVICE_MEM_WINDOW_TYPE_2B,
@@ -286,6 +287,17 @@ static int arx_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 	return 0;
 }
 
+static int arx_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return arx_object_begin(xrcd->device, ARX_KIND_XRCD);
+}
+
+static int arx_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	arx_object_end(xrcd->device, ARX_KIND_XRCD);
+	return 0;
+}
+
 /*
  * The end of a device, also of one that was never registered. It has no objects
  * any more and no verb runs. The module may be unloaded from here on, but not
@@ -386,6 +398,8 @@ static const struct ib_device_ops arx_dev_ops = {
 	.mmap_free = arx_mmap_free,
 	.alloc_pd = arx_alloc_pd,
 	.dealloc_pd = arx_dealloc_pd,
+	.alloc_xrcd = arx_alloc_xrcd,
+	.dealloc_xrcd = arx_dealloc_xrcd,
 	.create_ah = arx_create_ah,
 	.create_user_ah = arx_create_user_ah,
 	.query_ah = arx_query_ah,
@@ -423,6 +437,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, arx_qp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, arx_srq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, arx_ucontext, ib),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, arx_xrcd, ib),
 };
 
 /*

@@ -97,6 +97,8 @@ static const struct arx_qp_kind arx_qp_kinds[] = {
 	[IB_QPT_UC]	= { ARX_SERVICE_UC, ARX_QP_BOTH },
 	[IB_QPT_UD]	= { ARX_SERVICE_UD, ARX_QP_BOTH },
 	[IB_QPT_GSI]	= { ARX_SERVICE_UD, ARX_QP_BOTH },
+	[IB_QPT_XRC_INI] = { ARX_SERVICE_XRC, ARX_QP_REQUESTER, true },
+	[IB_QPT_XRC_TGT] = { ARX_SERVICE_XRC, ARX_QP_RESPONDER, true },
 };
 
 /* NULL: arx has no such QPs. */
@@ -122,6 +124,8 @@ static int arx_qp_check_responder(const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
 
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		return init->xrcd ? 0 : -EINVAL;
 	if (!init->recv_cq)
 		return -EINVAL;
 	if (!init->srq && (cap->max_recv_wr > ARX_MAX_QP_WR ||
@@ -231,12 +235,14 @@ static void arx_qp_destroy_rq(struct arx_qp *qp)
 		arx_recvq_cleanup(&qp->rq);
 }
 
-/* Where all messages of the QP are received. */
+/* Where all messages of the QP are received, unless it is a QP of XRC. */
 static void arx_qp_init_target(struct arx_qp *qp,
 			       const struct ib_qp_init_attr *init)
 {
 	struct arx_target *target = &qp->resp.target;
 
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		return;
 	target->srq = init->srq ? to_arx_srq(init->srq) : NULL;
 	target->q = target->srq ? &target->srq->q : &qp->rq;
 	target->cq = to_arx_cq(init->recv_cq);
@@ -345,17 +351,18 @@ end:
  * arx_create_qp - verb
  * @ib: the QP, allocated by the core
  * @init: requested attributes; receives the granted ones
- * @udata: of an application, else NULL
+ * @udata: of an application, else NULL; always NULL for IB_QPT_XRC_TGT
  *
- * Return: 0, -EINVAL for values out of range, -EOPNOTSUPP for other types,
- * -ENOMEM.
+ * Return: 0, -EINVAL for values out of range, -EOPNOTSUPP for other types and
+ * for an IB_QPT_XRC_INI of a kernel consumer, whose work requests could not
+ * name an SRQ, -ENOMEM.
  */
 int arx_create_qp(struct ib_qp *ib, struct ib_qp_init_attr *init,
 		  struct ib_udata *udata)
 {
 	const struct arx_qp_kind *kind = arx_qp_kind(init->qp_type);
 
-	if (!kind)
+	if (!kind || (init->qp_type == IB_QPT_XRC_INI && !udata))
 		return -EOPNOTSUPP;
 	return arx_qp_create(to_arx_qp(ib), kind, init, udata);
 }
@@ -475,8 +482,8 @@ static int arx_qp_prepare(struct arx_qp *qp, const struct ib_qp_attr *attr,
 					   qp->attr.dest_qp_num;
 
 	if (mask & IB_QP_AV) {
-		change->av = arx_av_create(qp->ib.pd, &attr->ah_attr, qp->id.nr,
-					   dest, GFP_KERNEL_ACCOUNT);
+		change->av = arx_av_create(arx_qp_dev(qp), NULL, &attr->ah_attr,
+					   qp->id.nr, dest, GFP_KERNEL_ACCOUNT);
 		if (IS_ERR(change->av)) {
 			int err = PTR_ERR(change->av);
 

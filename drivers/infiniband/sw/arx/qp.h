@@ -218,6 +218,7 @@ struct arx_watch {
  * @length: READ: bytes
  * @orig: atomic: the value before
  * @msn: MSN of the response
+ * @srqn: XRC: SRQ number in the request
  * @replay: replay for a duplicate request
  */
 struct arx_rd {
@@ -230,6 +231,7 @@ struct arx_rd {
 	u32 length;
 	u64 orig;
 	u32 msn;
+	u32 srqn;
 };
 
 /**
@@ -263,7 +265,9 @@ enum arx_nak_end {
  * @rkey_pd: PD of the rkeys of requests
  *
  * The responder takes no reference: a QP that was created with these objects
- * holds them by the core's counts as long as it exists.
+ * holds them by the core's counts as long as it exists. A QP of XRC has none of
+ * its own. The SRQ number of each request gives it these objects for the
+ * section in which the request is served; otherwise all are NULL.
  */
 struct arx_target {
 	struct arx_recvq *q;
@@ -303,6 +307,7 @@ struct arx_target {
  *	ARX_ACK_IDLE
  * @polled: as in struct arx_run, of any part of the message
  * @target: where the message in progress is received
+ * @srqn: XRC: SRQ of the message
  * @ack_syndrome: AETH syndrome of the due ACK or NAK
  * @ack_psn: PSN of the due ACK or NAK
  * @ack_end: what the NAK ends
@@ -336,6 +341,7 @@ struct arx_resp {
 	u8 idle_acks;
 	bool polled;
 	struct arx_target target;
+	u32 srqn;
 	u8 ack_syndrome;
 	u32 ack_psn;
 	enum arx_nak_end ack_end;
@@ -597,7 +603,7 @@ static inline bool arx_qp_has_responder(const struct arx_qp *qp)
 /* True if the QP has a receive queue of its own. */
 static inline bool arx_qp_has_rq(const struct arx_qp *qp)
 {
-	return arx_qp_has_responder(qp) && !qp->resp.target.srq;
+	return qp->resp.target.q == &qp->rq;
 }
 
 static inline enum ib_qp_state arx_qp_state(const struct arx_qp *qp)

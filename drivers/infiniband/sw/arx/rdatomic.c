@@ -186,6 +186,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 		.npkts = 1,
 		.va = h->va,
 		.rkey = h->rkey,
+		.srqn = qp->resp.srqn,
 	};
 	enum arx_verdict verdict;
 
@@ -251,7 +252,8 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 
 	stored = arx_rdatomic_find(resp, h->psn);
 	if (!stored || stored->atomic == read ||
-	    stored->rkey != h->rkey)
+	    stored->rkey != h->rkey ||
+	    (arx_has_xrceth(h) && stored->srqn != h->srqn))
 		return;
 
 	rd = *stored;
@@ -326,6 +328,21 @@ static int arx_rdatomic_send_run(struct arx_qp *qp, struct arx_av *av,
 }
 
 /*
+ * PD of the rkey of a READ; NULL, which no key has, if the READ named an XRC
+ * SRQ that was destroyed since.
+ */
+static struct ib_pd *arx_rdatomic_pd(const struct arx_qp *qp,
+				     const struct arx_rd *rd)
+{
+	struct arx_srq *srq;
+
+	if (qp->service != ARX_SERVICE_XRC)
+		return qp->resp.target.rkey_pd;
+	srq = arx_srq_find(arx_qp_dev(qp), qp->ib.xrcd, rd->srqn);
+	return srq ? srq->ib.pd : NULL;
+}
+
+/*
  * Send the next run of a READ response, about @most bytes. Returns their
  * number, or an error.
  */
@@ -335,7 +352,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
 	struct arx_key_use use =
-		arx_qp_key_use(qp, qp->resp.target.rkey_pd, rd->rkey,
+		arx_qp_key_use(qp, arx_rdatomic_pd(qp, rd), rd->rkey,
 			       IB_ACCESS_REMOTE_READ, rd->va + off, 0);
 	u32 left = rd->length - off;
 	struct arx_run run;

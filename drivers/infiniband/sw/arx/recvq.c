@@ -196,6 +196,37 @@ void arx_srq_event(struct arx_srq *srq, enum ib_event_type type)
 }
 
 /**
+ * arx_srq_find - an XRC SRQ by its number
+ * @dev: device
+ * @xrcd: XRC domain of the QP that received the number
+ * @srqn: any value, from the wire
+ *
+ * Context: in a section; the SRQ, its PD and its CQ are valid to the end of it.
+ * Return: the SRQ, or NULL if there is none in this domain.
+ */
+struct arx_srq *arx_srq_find(struct arx_dev *dev, const struct ib_xrcd *xrcd,
+			     u32 srqn)
+{
+	struct arx_id *id = arx_ids_find(&dev->srqs, srqn);
+	struct arx_srq *srq;
+
+	if (!id)
+		return NULL;
+	srq = container_of(id, struct arx_srq, id);
+	if (srq->ib.srq_type != IB_SRQT_XRC || srq->ib.ext.xrc.xrcd != xrcd)
+		return NULL;
+	return srq;
+}
+
+/* No message finds the SRQ any more, and none still uses it. */
+static void arx_srq_withdraw(struct arx_srq *srq)
+{
+	arx_ids_remove(&to_arx_dev(srq->ib.device)->srqs, &srq->id);
+	if (srq->ib.srq_type == IB_SRQT_XRC)
+		arx_section_wait();
+}
+
+/**
  * arx_create_srq - verb
  * @ib: the SRQ, allocated by the core
  * @init: requested attributes; the limit is ignored and off at first; receives
@@ -214,7 +245,7 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	struct ib_srq_attr *attr = &init->attr;
 	int err;
 
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC && init->srq_type != IB_SRQT_XRC)
 		return -EOPNOTSUPP;
 	if (!attr->max_wr || attr->max_wr > ARX_MAX_QP_WR ||
 	    attr->max_sge > ARX_MAX_SGE)
@@ -234,6 +265,8 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	err = arx_ids_add(&dev->srqs, &srq->id);
 	if (err)
 		goto cleanup;
+	if (init->srq_type == IB_SRQT_XRC)
+		ib->ext.xrc.srq_num = srq->id.nr;
 	if (udata) {
 		resp.srqn = srq->id.nr;
 		err = ib_respond_udata(udata, resp);
@@ -243,7 +276,7 @@ int arx_create_srq(struct ib_srq *ib, struct ib_srq_init_attr *init,
 	return 0;
 
 remove:
-	arx_ids_remove(&dev->srqs, &srq->id);
+	arx_srq_withdraw(srq);
 cleanup:
 	arx_recvq_cleanup(&srq->q);
 end:
@@ -399,8 +432,12 @@ int arx_query_srq(struct ib_srq *ib, struct ib_srq_attr *attr)
 
 /**
  * arx_destroy_srq - verb
- * @ib: no QP uses it
+ * @ib: no QP was created with it
  * @udata: unused
+ *
+ * A message of XRC that is in progress finds no SRQ with its next packet. The
+ * receive WQE that it has taken never completes, as the WQEs that are still
+ * posted.
  *
  * Context: may sleep.
  * Return: 0.
@@ -409,7 +446,7 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
 {
 	struct arx_srq *srq = to_arx_srq(ib);
 
-	arx_ids_remove(&to_arx_dev(ib->device)->srqs, &srq->id);
+	arx_srq_withdraw(srq);
 	arx_ring_destroy(&srq->next);
 	arx_recvq_cleanup(&srq->q);
 	arx_object_end(ib->device, ARX_KIND_SRQ);

@@ -70,6 +70,9 @@ static inline struct arx_srq *to_arx_srq(struct ib_srq *ib)
 	return container_of(ib, struct arx_srq, ib);
 }
 
+struct arx_srq *arx_srq_find(struct arx_dev *dev, const struct ib_xrcd *xrcd,
+			     u32 srqn);
+
 int arx_recvq_init(struct arx_recvq *q, u32 max_wr, u32 max_sge,
 		   struct ib_ucontext *uctx, struct arx_ring_info *info);
 void arx_recvq_cleanup(struct arx_recvq *q);

@@ -304,6 +304,8 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	run->h.pkey = ARX_PKEY;
 	run->h.qpn = qp->attr.dest_qp_num;
 	run->h.psn = qp->req.psn;
+	if (unlikely(qp->service == ARX_SERVICE_XRC))
+		run->h.srqn = swqe->wqe.srqn;
 	run->mtu = qp->mtu;
 	arx_iter_none(&run->payload);
 	arx_run_size(run, 0);

@@ -17,6 +17,33 @@
 #include "send.h"
 #include "state.h"
 
+/*
+ * XRC: find the SRQ @srqn, its PD and its CQ, for the rest of the section.
+ * False if there is no such SRQ in the QP's domain.
+ */
+static bool arx_responder_find_target(struct arx_qp *qp, u32 srqn)
+{
+	struct arx_srq *srq = arx_srq_find(arx_qp_dev(qp), qp->ib.xrcd, srqn);
+
+	if (!srq)
+		return false;
+	qp->resp.srqn = srqn;
+	qp->resp.target = (struct arx_target) {
+		.q = &srq->q,
+		.srq = srq,
+		.cq = to_arx_cq(srq->ib.ext.cq),
+		.pd = srq->ib.pd,
+		.rkey_pd = srq->ib.pd,
+	};
+	return true;
+}
+
+/* XRC: the section ends, and the SRQ may end then. */
+static void arx_responder_drop_target(struct arx_qp *qp)
+{
+	qp->resp.target = (struct arx_target) {};
+}
+
 static int arx_responder_access(const struct arx_qp *qp, int access)
 {
 	return qp->attr.qp_access_flags & access;
@@ -28,6 +55,7 @@ static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 {
 	cqe->wr_id = qp->resp.rwqe.wr_id;
 	cqe->qpn = qp->id.nr;
+	cqe->sq_index = qp->resp.srqn;
 	cqe->vlan_id = cqe->vlan_id ? : 0xffff;
 	qp->resp.have_rwqe = false;
 	if (!arx_cq_add(qp->resp.target.cq, cqe, solicited))
@@ -429,20 +457,24 @@ static __cold void arx_responder_duplicate(struct arx_qp *qp,
 	}
 }
 
-static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
+/*
+ * True if @run has the expected PSN, perhaps without its first packets, which
+ * were received before. 9.7.5.1.3, 9.7.5.1.4
+ */
+static bool arx_responder_expects(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
 	s32 ahead = arx_psn_diff(run->h.psn, resp->epsn);
 
 	if (resp->dead)
-		return 0;
+		return false;
 	if (ahead > 0) {
 		arx_count(arx_qp_dev(qp), OUT_OF_SEQUENCE);
 		if (!resp->nak_sent)
 			arx_ack_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR),
 				    ARX_END_NOTHING);
 		resp->nak_sent = true;
-		return 0;
+		return false;
 	}
 	if (ahead < 0) {
 		bool message = run->h.op == ARX_OP_SEND ||
@@ -450,18 +482,64 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 
 		if (!message || !arx_run_trim_first(run, -ahead, qp->mtu)) {
 			arx_responder_duplicate(qp, run);
-			return 0;
+			return false;
 		}
 	}
 	resp->nak_sent = false;
+	return true;
+}
 
+/* A request with the expected PSN. */
+static int arx_responder_serve(struct arx_qp *qp, struct arx_run *run)
+{
 	if (run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE)
 		return arx_responder_message(qp, run);
-	if (resp->in_message || run->h.op == ARX_OP_RESERVED)
+	if (qp->resp.in_message || run->h.op == ARX_OP_RESERVED)
 		arx_ack_refuse(qp, ARX_INVALID);
 	else
 		arx_rdatomic_request(qp, run);
 	return 0;
+}
+
+/*
+ * XRC: find where @run is received. False if it is refused. The request names
+ * the SRQ that it is for, and so does each of its packets. The SRQ may have
+ * been destroyed since the packet before. A number is quarantined after that,
+ * so no other SRQ continues the message. A receive WQE outlives the message
+ * that took it if a sender on this machine could not read its payload; it must
+ * not serve a message for another SRQ.
+ */
+static bool arx_responder_begin_xrc(struct arx_qp *qp,
+				    const struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	if (run->h.op == ARX_OP_RESERVED) {
+		arx_ack_refuse(qp, ARX_INVALID);
+		return false;
+	}
+	if (((resp->in_message || resp->have_rwqe) &&
+	     run->h.srqn != resp->srqn) ||
+	    !arx_responder_find_target(qp, run->h.srqn)) {
+		arx_ack_refuse(qp, ARX_NO_TARGET);
+		return false;
+	}
+	return true;
+}
+
+/* RC and XRC. */
+static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
+{
+	bool xrc = qp->service == ARX_SERVICE_XRC;
+	int err;
+
+	if (!arx_responder_expects(qp, run) ||
+	    (unlikely(xrc) && !arx_responder_begin_xrc(qp, run)))
+		return 0;
+	err = arx_responder_serve(qp, run);
+	if (unlikely(xrc))
+		arx_responder_drop_target(qp);
+	return err;
 }
 
 /*
@@ -673,6 +751,7 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 		goto out;
 	arx_responder_establish(qp);
 	switch (qp->service) {
+	case ARX_SERVICE_XRC:
 	case ARX_SERVICE_RC:
 		err = arx_responder_rc(qp, run);
 		/* 9.7.5.1.2: one response may cover many requests. */
@@ -693,14 +772,29 @@ out:
 /* Receive WQEs flushed in one turn, so that other QPs get theirs. */
 #define ARX_FLUSH_TURN	256
 
+/* XRC: flush the WQE in use, unless its SRQ was destroyed. */
+static void arx_responder_flush_xrc(struct arx_qp *qp)
+{
+	if (qp->resp.have_rwqe &&
+	    arx_responder_find_target(qp, qp->resp.srqn)) {
+		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
+		arx_responder_drop_target(qp);
+	}
+	qp->resp.have_rwqe = false;
+}
+
 /* 10.3.1 ERR: every receive WQE is flushed, in order, also later ones. */
 static void arx_responder_flush(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
 	u32 most;
 
-	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
 	resp->in_message = false;
+	if (qp->service == ARX_SERVICE_XRC) {
+		arx_responder_flush_xrc(qp);
+		return;
+	}
+	arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
 	if (resp->target.srq) {
 		if (!resp->flushed)
 			arx_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);

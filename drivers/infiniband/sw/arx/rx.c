@@ -288,7 +288,7 @@ static void arx_rx_consume(struct sk_buff *skb)
 	}
 }
 
-/* Bytes of all packets of a run, from BTH to ICRC. */
+/* Bytes of all packets of a run, from BTH to ICRC, with one XRCETH. */
 static u32 arx_rx_bytes(const struct arx_run *run)
 {
 	return run->len + run->h.pad + arx_headers_len(&run->h) +

@@ -12,6 +12,7 @@ enum {
 	ON_RC	= BIT(0),
 	ON_UC	= BIT(1),
 	ON_UD	= BIT(2),
+	ON_XRC	= BIT(3),
 };
 
 /**
@@ -37,58 +38,58 @@ struct arx_sendwr_kind {
 
 static const struct arx_sendwr_kind arx_sendwr_kinds[] = {
 	[IB_WR_SEND] = {
-		.on = ON_RC | ON_UC | ON_UD,
+		.on = ON_RC | ON_XRC | ON_UC | ON_UD,
 		.op = ARX_OP_SEND,
 		.wc = IB_WC_SEND,
 	},
 	[IB_WR_SEND_WITH_IMM] = {
-		.on = ON_RC | ON_UC | ON_UD,
+		.on = ON_RC | ON_XRC | ON_UC | ON_UD,
 		.op = ARX_OP_SEND,
 		.flags = ARX_IMM,
 		.wc = IB_WC_SEND,
 	},
 	[IB_WR_SEND_WITH_INV] = {
-		.on = ON_RC,
+		.on = ON_RC | ON_XRC,
 		.op = ARX_OP_SEND,
 		.flags = ARX_INV,
 		.wc = IB_WC_SEND,
 	},
 	[IB_WR_RDMA_WRITE] = {
-		.on = ON_RC | ON_UC,
+		.on = ON_RC | ON_XRC | ON_UC,
 		.op = ARX_OP_WRITE,
 		.wc = IB_WC_RDMA_WRITE,
 	},
 	[IB_WR_RDMA_WRITE_WITH_IMM] = {
-		.on = ON_RC | ON_UC,
+		.on = ON_RC | ON_XRC | ON_UC,
 		.op = ARX_OP_WRITE,
 		.flags = ARX_IMM,
 		.wc = IB_WC_RDMA_WRITE,
 	},
 	[IB_WR_RDMA_READ] = {
-		.on = ON_RC,
+		.on = ON_RC | ON_XRC,
 		.op = ARX_OP_READ,
 		.wc = IB_WC_RDMA_READ,
 		.incoming = true,
 	},
 	[IB_WR_ATOMIC_CMP_AND_SWP] = {
-		.on = ON_RC,
+		.on = ON_RC | ON_XRC,
 		.op = ARX_OP_COMPARE_SWAP,
 		.wc = IB_WC_COMP_SWAP,
 		.incoming = true,
 	},
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
-		.on = ON_RC,
+		.on = ON_RC | ON_XRC,
 		.op = ARX_OP_FETCH_ADD,
 		.wc = IB_WC_FETCH_ADD,
 		.incoming = true,
 	},
 	[IB_WR_LOCAL_INV] = {
-		.on = ON_RC | ON_UC,
+		.on = ON_RC | ON_XRC | ON_UC,
 		.wc = IB_WC_LOCAL_INV,
 		.local = true,
 	},
 	[IB_WR_BIND_MW] = {
-		.on = ON_RC | ON_UC,
+		.on = ON_RC | ON_XRC | ON_UC,
 		.wc = IB_WC_BIND_MW,
 		.local = true,
 	},
@@ -110,6 +111,8 @@ static u8 arx_sendwr_service(const struct arx_qp *qp)
 	switch (qp->service) {
 	case ARX_SERVICE_RC:
 		return ON_RC;
+	case ARX_SERVICE_XRC:
+		return ON_XRC;
 	case ARX_SERVICE_UC:
 		return ON_UC;
 	default:

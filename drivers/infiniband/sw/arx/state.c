@@ -81,8 +81,8 @@ void arx_qp_error(struct arx_qp *qp, int event)
 
 /**
  * arx_qp_send_error - handle a send that failed and whose completion says so
- * @qp: any QP with a requester. With an acknowledged service it enters the error
- *	state, else the send queue error state
+ * @qp: any QP with a requester. With an acknowledged service it enters the
+ *	error state, else the send queue error state
  *
  * Context: bottom halves off; locks may be held.
  */

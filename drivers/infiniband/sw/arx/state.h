@@ -14,8 +14,8 @@ void __cold arx_qp_error(struct arx_qp *qp, int event);
 void arx_qp_send_error(struct arx_qp *qp);
 
 /**
- * arx_qp_may - true if the state of a QP allows at least one of some actions, by
- *	a half that the QP has
+ * arx_qp_may - true if the state of a QP allows at least one of some actions,
+ *	by a half that the QP has
  * @qp: any QP
  * @what: enum arx_qp_may
  */

@@ -493,7 +493,7 @@ static int arx_tx_append(struct arx_tx *tx, struct arx_tx_batch *batch)
 
 	if (run->npkts == 1)
 		return arx_tx_add(tx, batch, &run->h, run->len, 1);
-	if (arx_super_fits(run->len, run->mtu))
+	if (arx_super_fits(run->len, run->mtu) && !arx_has_xrceth(&run->h))
 		err = arx_tx_add_super(tx, batch);
 	return err == -E2BIG ? arx_tx_add_each(tx, batch) : err;
 }
@@ -611,18 +611,28 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 }
 
 /*
+ * Packets of XRC requests have an XRCETH each, which a packet in the middle of
+ * a super-packet cannot have.
+ */
+static bool arx_tx_may_join(const struct arx_qp *qp)
+{
+	return qp->service != ARX_SERVICE_XRC || !arx_qp_has_requester(qp);
+}
+
+/*
  * True if the packets should be joined. Even a single packet is, if its ICRC
  * can then be avoided. Not if the stack will transform the payload (IPsec,
  * encapsulation by the route), or would transmit joined packets as they are, or
  * captures must show the packets. A short packet is not worth the split in
  * front of a netdev that does not accept it.
  */
-static bool arx_tx_joins(const struct arx_dev *dev,
+static bool arx_tx_joins(const struct arx_qp *qp,
 			 const struct arx_tx_batch *batch)
 {
 	struct net_device *netdev = dst_dev_rcu(batch->dst);
 
-	return arx_gso_usable() && !READ_ONCE(dev->capture) &&
+	return arx_gso_usable() && !READ_ONCE(arx_qp_dev(qp)->capture) &&
+	       arx_tx_may_join(qp) &&
 	       (batch->n > 1 || skb_is_nonlinear(batch->first) ||
 		netdev->features & NETIF_F_GSO_FRAGLIST) &&
 	       !dst_xfrm(batch->dst) && !batch->dst->lwtstate &&
@@ -638,7 +648,7 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 	arx_count(dev, SENT_RUNS);
 	arx_count_add(dev, SENT_PKTS, batch->n);
 	arx_count_add(dev, SENT_BYTES, batch->len);
-	if (arx_tx_joins(dev, batch)) {
+	if (arx_tx_joins(qp, batch)) {
 		arx_gso_join(first, batch->n, batch->largest);
 		arx_count_add(dev, ICRC_AVOIDED, batch->n);
 	} else {

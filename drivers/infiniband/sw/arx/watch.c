@@ -146,6 +146,9 @@ static bool arx_watch_heard(struct arx_qp *qp)
  * The number of completions not polled takes the CQ's lock. The condition is
  * therefore checked once in watch.recheck requests: for each request after a
  * useful watch, since streams come in bursts.
+ *
+ * A QP without a responder does not hear its peer, and libarx does not know the
+ * CQ in which messages from the peer arrive: every request needs its kick.
  */
 static bool arx_watch_begins(struct arx_qp *qp, u32 posted)
 {
@@ -154,7 +157,7 @@ static bool arx_watch_begins(struct arx_qp *qp, u32 posted)
 	if (arx_watch_heard(qp))
 		qp->watch.last_posted = posted;
 	if (posted - qp->watch.last_posted < qp->watch.recheck ||
-	    !qp->ib.uobject)
+	    !qp->ib.uobject || !arx_qp_has_responder(qp))
 		return false;
 	qp->watch.last_posted = posted;
 	qp->watch.recheck = ARX_WATCH_DEPTH;

@@ -14,6 +14,8 @@
 #define RC	BIT(ARX_SERVICE_RC >> 5)
 #define UC	BIT(ARX_SERVICE_UC >> 5)
 #define UD	BIT(ARX_SERVICE_UD >> 5)
+#define XRC	BIT(ARX_SERVICE_XRC >> 5)
+#define ACKED	(RC | XRC)
 
 #define MIDDLE	0
 #define ONLY	(ARX_FIRST | ARX_LAST)
@@ -39,29 +41,29 @@ struct arx_opcode {
 
 /* Indexed by the lower five bits of the opcode, 9.2.1 table 38 */
 static const struct arx_opcode arx_opcodes[ARX_CODE + 1] = {
-	[0x00] = { ARX_OP_SEND, ARX_FIRST, RC | UC },
-	[0x01] = { ARX_OP_SEND, MIDDLE, RC | UC },
-	[0x02] = { ARX_OP_SEND, ARX_LAST, RC | UC },
-	[0x03] = { ARX_OP_SEND, ARX_LAST | ARX_IMM, RC | UC },
-	[0x04] = { ARX_OP_SEND, ONLY, RC | UC | UD },
-	[0x05] = { ARX_OP_SEND, ONLY | ARX_IMM, RC | UC | UD },
-	[0x06] = { ARX_OP_WRITE, ARX_FIRST, RC | UC },
-	[0x07] = { ARX_OP_WRITE, MIDDLE, RC | UC },
-	[0x08] = { ARX_OP_WRITE, ARX_LAST, RC | UC },
-	[0x09] = { ARX_OP_WRITE, ARX_LAST | ARX_IMM, RC | UC },
-	[0x0a] = { ARX_OP_WRITE, ONLY, RC | UC },
-	[0x0b] = { ARX_OP_WRITE, ONLY | ARX_IMM, RC | UC },
-	[0x0c] = { ARX_OP_READ, ONLY, RC },
-	[0x0d] = { ARX_OP_READ_RESPONSE, ARX_FIRST, RC },
-	[0x0e] = { ARX_OP_READ_RESPONSE, MIDDLE, RC },
-	[0x0f] = { ARX_OP_READ_RESPONSE, ARX_LAST, RC },
-	[0x10] = { ARX_OP_READ_RESPONSE, ONLY, RC },
-	[0x11] = { ARX_OP_ACK, ONLY, RC },
-	[0x12] = { ARX_OP_ATOMIC_ACK, ONLY, RC },
-	[0x13] = { ARX_OP_COMPARE_SWAP, ONLY, RC },
-	[0x14] = { ARX_OP_FETCH_ADD, ONLY, RC },
-	[0x16] = { ARX_OP_SEND, ARX_LAST | ARX_INV, RC },
-	[0x17] = { ARX_OP_SEND, ONLY | ARX_INV, RC },
+	[0x00] = { ARX_OP_SEND, ARX_FIRST, ACKED | UC },
+	[0x01] = { ARX_OP_SEND, MIDDLE, ACKED | UC },
+	[0x02] = { ARX_OP_SEND, ARX_LAST, ACKED | UC },
+	[0x03] = { ARX_OP_SEND, ARX_LAST | ARX_IMM, ACKED | UC },
+	[0x04] = { ARX_OP_SEND, ONLY, ACKED | UC | UD },
+	[0x05] = { ARX_OP_SEND, ONLY | ARX_IMM, ACKED | UC | UD },
+	[0x06] = { ARX_OP_WRITE, ARX_FIRST, ACKED | UC },
+	[0x07] = { ARX_OP_WRITE, MIDDLE, ACKED | UC },
+	[0x08] = { ARX_OP_WRITE, ARX_LAST, ACKED | UC },
+	[0x09] = { ARX_OP_WRITE, ARX_LAST | ARX_IMM, ACKED | UC },
+	[0x0a] = { ARX_OP_WRITE, ONLY, ACKED | UC },
+	[0x0b] = { ARX_OP_WRITE, ONLY | ARX_IMM, ACKED | UC },
+	[0x0c] = { ARX_OP_READ, ONLY, ACKED },
+	[0x0d] = { ARX_OP_READ_RESPONSE, ARX_FIRST, ACKED },
+	[0x0e] = { ARX_OP_READ_RESPONSE, MIDDLE, ACKED },
+	[0x0f] = { ARX_OP_READ_RESPONSE, ARX_LAST, ACKED },
+	[0x10] = { ARX_OP_READ_RESPONSE, ONLY, ACKED },
+	[0x11] = { ARX_OP_ACK, ONLY, ACKED },
+	[0x12] = { ARX_OP_ATOMIC_ACK, ONLY, ACKED },
+	[0x13] = { ARX_OP_COMPARE_SWAP, ONLY, ACKED },
+	[0x14] = { ARX_OP_FETCH_ADD, ONLY, ACKED },
+	[0x16] = { ARX_OP_SEND, ARX_LAST | ARX_INV, ACKED },
+	[0x17] = { ARX_OP_SEND, ONLY | ARX_INV, ACKED },
 };
 
 /* The inverse of arx_opcodes. */
@@ -127,6 +129,7 @@ struct arx_atomic_eth {
 	__be64 compare;
 } __packed;
 
+#define ARX_XRCETH_LEN		4
 #define ARX_AETH_LEN		4
 #define ARX_ATOMIC_ACK_LEN	8
 #define ARX_IMM_LEN		4	/* also the IETH's */
@@ -141,6 +144,13 @@ struct arx_atomic_eth {
 #define ARX_BTH_ACK_REQ		BIT(31)
 #define ARX_AETH_SYNDROME	GENMASK(31, 24)
 #define ARX_AETH_MSN		GENMASK(23, 0)
+
+/* True if a DETH or an XRCETH follows the BTH. */
+static bool arx_has_service_header(const struct arx_headers *h)
+{
+	return h->service > ARX_SERVICE_UC &&
+	       (h->service == ARX_SERVICE_UD || arx_has_xrceth(h));
+}
 
 static bool arx_has_reth(const struct arx_headers *h)
 {
@@ -181,7 +191,8 @@ static int arx_opcode_read(struct arx_headers *h, u8 opcode)
 	if (!(o->services & BIT(service >> 5))) {
 		h->op = ARX_OP_RESERVED;
 		h->flags = ONLY;
-		return service == ARX_SERVICE_RC ? 0 : -EINVAL;
+		return service == ARX_SERVICE_RC ||
+		       service == ARX_SERVICE_XRC ? 0 : -EINVAL;
 	}
 	h->op = o->op;
 	h->flags = o->shape;
@@ -207,8 +218,9 @@ int arx_headers_len(const struct arx_headers *h)
 
 	if (h->op == ARX_OP_CNP)
 		return len + ARX_CNP_RESERVED;
-	if (h->service == ARX_SERVICE_UD)
-		len += sizeof(struct arx_deth);
+	if (arx_has_service_header(h))
+		len += h->service == ARX_SERVICE_UD ? sizeof(struct arx_deth) :
+						      ARX_XRCETH_LEN;
 	if (arx_has_reth(h))
 		len += sizeof(struct arx_reth);
 	if (arx_has_atomic_eth(h))
@@ -241,6 +253,19 @@ static void arx_write_bth(const struct arx_headers *h, struct arx_bth *bth)
 	bth->pkey = cpu_to_be16(h->pkey);
 	bth->qpn = cpu_to_be32(qpn);
 	bth->psn = cpu_to_be32(psn);
+}
+
+static void *arx_write_service_header(const struct arx_headers *h, void *to)
+{
+	struct arx_deth *deth = to;
+
+	if (h->service == ARX_SERVICE_XRC) {
+		put_unaligned_be32(h->srqn & ARX_SRQN_MASK, to);
+		return to + ARX_XRCETH_LEN;
+	}
+	deth->qkey = cpu_to_be32(h->qkey);
+	deth->src_qpn = cpu_to_be32(h->src_qpn & ARX_QPN_MASK);
+	return deth + 1;
 }
 
 static void *arx_write_reth(const struct arx_headers *h, struct arx_reth *reth)
@@ -285,13 +310,8 @@ int arx_headers_write(const struct arx_headers *h, void *to)
 		return p + ARX_CNP_RESERVED - to;
 	}
 
-	if (h->service == ARX_SERVICE_UD) {
-		struct arx_deth *deth = p;
-
-		deth->qkey = cpu_to_be32(h->qkey);
-		deth->src_qpn = cpu_to_be32(h->src_qpn & ARX_QPN_MASK);
-		p = deth + 1;
-	}
+	if (arx_has_service_header(h))
+		p = arx_write_service_header(h, p);
 	if (arx_has_reth(h))
 		p = arx_write_reth(h, p);
 	if (arx_has_atomic_eth(h))
@@ -316,7 +336,8 @@ int arx_headers_write(const struct arx_headers *h, void *to)
 
 /**
  * arx_bth_next - write the headers of a packet in the middle of a message
- * @last: BTH of the packet before, which is in the middle, too
+ * @last: BTH of the packet before, which is in the middle, too, and has no
+ *	XRCETH
  * @to: room for ARX_BTH_LEN bytes: the packet has no other header
  */
 void arx_bth_next(const void *last, void *to)
@@ -351,6 +372,20 @@ static int arx_read_bth(struct arx_headers *h, const struct arx_bth *bth)
 	h->qpn = qpn & ARX_QPN_MASK;
 	h->psn = psn & ARX_PSN_MASK;
 	return 0;
+}
+
+static const void *arx_read_service_header(struct arx_headers *h,
+					   const void *from)
+{
+	const struct arx_deth *deth = from;
+
+	if (h->service == ARX_SERVICE_XRC) {
+		h->srqn = get_unaligned_be32(from) & ARX_SRQN_MASK;
+		return from + ARX_XRCETH_LEN;
+	}
+	h->qkey = be32_to_cpu(deth->qkey);
+	h->src_qpn = be32_to_cpu(deth->src_qpn) & ARX_QPN_MASK;
+	return deth + 1;
 }
 
 static const void *arx_read_reth(struct arx_headers *h,
@@ -392,13 +427,8 @@ void arx_extensions_read(struct arx_headers *h, const void *bth)
 
 	if (h->op == ARX_OP_CNP)
 		return;
-	if (h->service == ARX_SERVICE_UD) {
-		const struct arx_deth *deth = p;
-
-		h->qkey = be32_to_cpu(deth->qkey);
-		h->src_qpn = be32_to_cpu(deth->src_qpn) & ARX_QPN_MASK;
-		p = deth + 1;
-	}
+	if (arx_has_service_header(h))
+		p = arx_read_service_header(h, p);
 	if (arx_has_reth(h))
 		p = arx_read_reth(h, p);
 	if (arx_has_atomic_eth(h))
@@ -435,7 +465,8 @@ int arx_bth_read(struct arx_headers *h, const void *from)
 
 /**
  * arx_bth_goes_on - true if a packet continues the message of the packet before
- * @run: headers of the run so far, as struct arx_run has them
+ * @run: headers of the run so far, as struct arx_run has them; no XRC request,
+ *	whose packets have more than a BTH
  * @psn: of the packet
  * @from: ARX_BTH_LEN bytes
  *

@@ -15,6 +15,7 @@ struct in6_addr;
 #define ARX_UDP_PORT		4791	/* A17.3.1.1 */
 #define ARX_PSN_MASK		0xffffffU
 #define ARX_QPN_MASK		0xffffffU
+#define ARX_SRQN_MASK		0xffffffU
 #define ARX_MULTICAST_QPN	0xffffffU
 #define ARX_PKEY		0xffffU	/* the only P_Key of RoCE */
 #define ARX_BTH_LEN		12
@@ -34,7 +35,7 @@ enum arx_op {
 	ARX_OP_COMPARE_SWAP,
 	ARX_OP_FETCH_ADD,
 	ARX_OP_CNP,
-	ARX_OP_RESERVED,	/* RC: any undefined opcode, to be refused */
+	ARX_OP_RESERVED,	/* RC, XRC: undefined opcode, to be refused */
 };
 
 /* True if a responder sends it, to a completer; else it is a request. */
@@ -50,6 +51,7 @@ enum arx_service {
 	ARX_SERVICE_UC	= 0x20,
 	ARX_SERVICE_UD	= 0x60,
 	ARX_SERVICE_CNP	= 0x80,
+	ARX_SERVICE_XRC	= 0xa0,
 };
 
 /* Flags of a packet and of a run. */
@@ -87,6 +89,7 @@ enum arx_pkt_flags {
  * @msn: AETH
  * @qkey: DETH
  * @src_qpn: DETH
+ * @srqn: XRCETH
  * @ex: ImmDt in wire order, or the IETH's rkey in host order
  */
 struct arx_headers {
@@ -105,13 +108,31 @@ struct arx_headers {
 	u64 orig;
 	u8 syndrome;
 	u32 msn;
-	u32 qkey;
+	union {
+		u32 qkey;
+		u32 srqn;
+	};
 	u32 src_qpn;
 	u32 ex;
 };
 
-/* The longest chain of extension headers: BTH, RETH/AtomicETH, ImmDt. */
-#define ARX_MAX_HEADERS		(12 + 28 + 4)
+/* The longest chain of headers: BTH, XRCETH, AtomicETH. */
+#define ARX_MAX_HEADERS		(12 + 4 + 28)
+
+/**
+ * arx_has_xrceth - true if a packet has an XRCETH
+ * @h: headers; only @op and @service matter
+ *
+ * Every packet of an XRC request has one, also in the middle of a message:
+ * A14.3.
+ *
+ * Return: true if it has.
+ */
+static inline bool arx_has_xrceth(const struct arx_headers *h)
+{
+	return h->service == ARX_SERVICE_XRC && !arx_is_response(h->op) &&
+	       h->op != ARX_OP_RESERVED;
+}
 
 int arx_headers_len(const struct arx_headers *h);
 int arx_bth_read(struct arx_headers *h, const void *from);
@@ -142,7 +163,7 @@ enum arx_nak_code {
 	ARX_NAK_INV_REQ		= 1,
 	ARX_NAK_REM_ACCESS	= 2,
 	ARX_NAK_REM_OP		= 3,
-	ARX_NAK_INV_RD_REQ	= 4,
+	ARX_NAK_INV_RD_REQ	= 4,	/* XRC: no such SRQ in the XRC domain */
 };
 
 /*

@@ -30,6 +30,8 @@ DECLARE_DRV_CMD(uarx_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
 		empty, arx_create_qp_resp);
 DECLARE_DRV_CMD(uarx_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
 		empty, arx_create_srq_resp);
+DECLARE_DRV_CMD(uarx_create_srq_ex, IB_USER_VERBS_CMD_CREATE_XSRQ,
+		empty, arx_create_srq_resp);
 DECLARE_DRV_CMD(uarx_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
 		arx_modify_srq_req, empty);
 DECLARE_DRV_CMD(uarx_create_ah, IB_USER_VERBS_CMD_CREATE_AH,

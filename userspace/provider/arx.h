@@ -209,8 +209,8 @@ struct arx_deferred {
  * @lock: protects polling and all fields below
  * @cons: index of the next CQE to take; the ring's cons is its copy
  * @doorbell: arx_context.doorbell
- * @refs: the application, and each QP for its send and for its receive CQ until
- *	libarx has removed the QP's CQEs; not protected by @lock
+ * @refs: the application, each QP for its send and for its receive CQ, and each
+ *	XRC SRQ, until libarx has removed their CQEs; not protected by @lock
  * @qps: QPs whose send queues are retired by CQEs of this CQ; written under
  *	arx_context.qp_mutex
  * @cur: extended polling: copy of the CQE that the application reads
@@ -260,11 +260,13 @@ struct arx_rq {
  * @vsrq: the core's part
  * @rq: the queue
  * @srqn: its number
+ * @cq: CQ of an XRC SRQ; else NULL
  */
 struct arx_srq {
 	struct verbs_srq vsrq;
 	struct arx_rq rq;
 	uint32_t srqn;
+	struct arx_cq *cq;
 };
 
 /**
@@ -306,8 +308,8 @@ struct arx_sq {
  * @doorbell: arx_context.doorbell
  * @place: in arx_cq.deferred of its send CQ
  * @recv_place: in arx_cq.deferred of its receive CQ, if that is another one
- * @sq: send queue
- * @rq: receive queue; without a ring if the QP uses an SRQ
+ * @sq: send queue; without a ring for a QP that receives by XRC
+ * @rq: receive queue; without a ring if the QP uses an SRQ or is of XRC
  */
 struct arx_qp {
 	struct verbs_qp vqp;
@@ -394,6 +396,9 @@ struct ibv_pd *arx_alloc_pd(struct ibv_context *ibctx);
 int arx_dealloc_pd(struct ibv_pd *ibpd);
 struct ibv_pd *arx_import_pd(struct ibv_context *ibctx, uint32_t handle);
 void arx_unimport_pd(struct ibv_pd *ibpd);
+struct ibv_xrcd *arx_open_xrcd(struct ibv_context *ibctx,
+			       struct ibv_xrcd_init_attr *attr);
+int arx_close_xrcd(struct ibv_xrcd *ibxrcd);
 struct ibv_td *arx_alloc_td(struct ibv_context *ibctx,
 			    struct ibv_td_init_attr *attr);
 int arx_dealloc_td(struct ibv_td *ibtd);
@@ -431,6 +436,8 @@ int arx_resize_cq(struct ibv_cq *ibcq, int cqe);
 int arx_destroy_cq(struct ibv_cq *ibcq);
 struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,
 			       struct ibv_srq_init_attr *attr);
+struct ibv_srq *arx_create_srq_ex(struct ibv_context *ibctx,
+				  struct ibv_srq_init_attr_ex *attr);
 int arx_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask);
 int arx_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr);
 int arx_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srqn);
@@ -439,6 +446,8 @@ struct ibv_qp *arx_create_qp(struct ibv_pd *ibpd,
 			     struct ibv_qp_init_attr *attr);
 struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 				struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *arx_open_qp(struct ibv_context *ibctx,
+			   struct ibv_qp_open_attr *attr);
 int arx_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init_attr);
 int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask);
@@ -466,6 +475,7 @@ int arx_cq_add_qp(struct arx_cq *cq, struct arx_qp *qp);
 uint32_t arx_cq_place(struct arx_cq *cq);
 void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp);
 void arx_cq_clean(struct arx_cq *cq, uint32_t qpn);
+void arx_cq_clean_srq(struct arx_cq *cq, uint32_t srqn);
 void arx_cq_free_qps(struct arx_cq *cq);
 
 #endif /* ARX_H */

@@ -286,16 +286,21 @@ static inline bool arx_cq_flush_doorbells(struct arx_cq *cq, bool all)
 	       arx_cq_kick_deferred(cq, all);
 }
 
-/**
- * arx_cq_clean - remove the CQEs of a QP
- * @cq: the CQ
- * @qpn: the QP's number; the kernel writes no more CQEs of it
- *
- * CQEs of other QPs move up, towards prod, in their order.
- *
- * Context: under arx_cq.lock.
- */
-void arx_cq_clean(struct arx_cq *cq, uint32_t qpn)
+static bool arx_is_of_qp(const struct arx_cqe *cqe, uint32_t qpn)
+{
+	return cqe->qpn == qpn;
+}
+
+/* Receives of queues that are no XRC SRQ have 0, which is no SRQ's number. */
+static bool arx_is_of_srq(const struct arx_cqe *cqe, uint32_t srqn)
+{
+	return !cqe->is_send && cqe->sq_index == srqn;
+}
+
+/* Remove CQEs; the others move up, towards prod, in their order. */
+static void arx_cq_clean_if(struct arx_cq *cq,
+			    bool (*removed)(const struct arx_cqe *cqe,
+					    uint32_t nr), uint32_t nr)
 {
 	uint32_t n = arx_cq_pending(cq);
 	uint32_t end = cq->cons + n;
@@ -304,13 +309,37 @@ void arx_cq_clean(struct arx_cq *cq, uint32_t qpn)
 
 	for (from = end; n; n--) {
 		cqe = arx_ring_entry(&cq->ring, --from);
-		if (cqe->qpn == qpn)
+		if (removed(cqe, nr))
 			continue;
 		if (--to != from)
 			*(struct arx_cqe *)arx_ring_entry(&cq->ring, to) = *cqe;
 	}
 	if (to != cq->cons)
 		arx_cq_consume(cq, to);
+}
+
+/**
+ * arx_cq_clean - remove the CQEs of a QP
+ * @cq: the CQ
+ * @qpn: the QP's number; the kernel writes no more CQEs of it
+ *
+ * Context: under arx_cq.lock.
+ */
+void arx_cq_clean(struct arx_cq *cq, uint32_t qpn)
+{
+	arx_cq_clean_if(cq, arx_is_of_qp, qpn);
+}
+
+/**
+ * arx_cq_clean_srq - remove the CQEs of an XRC SRQ
+ * @cq: its CQ
+ * @srqn: its number; the kernel writes no more CQEs of it
+ *
+ * Context: under arx_cq.lock.
+ */
+void arx_cq_clean_srq(struct arx_cq *cq, uint32_t srqn)
+{
+	arx_cq_clean_if(cq, arx_is_of_srq, srqn);
 }
 
 /**

@@ -48,12 +48,13 @@ enum {
  * arx_send_ops - opcodes that can be posted
  * @type: of the QP
  *
- * Return: bit n is set for opcode n; 0 if there are no such QPs.
+ * Return: bit n is set for opcode n; 0 if a QP of the type cannot send.
  */
 uint32_t arx_send_ops(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
 		return ARX_OPS_RC;
 	case IBV_QPT_UC:
 		return ARX_OPS_UC;
@@ -115,7 +116,7 @@ static void arx_defer_doorbell(const struct arx_qp *qp)
 	before = arx_defer(ibqp->send_cq, qp->place, ibqp->qp_num);
 	if (before)
 		arx_kick(qp->doorbell, before);
-	if (ibqp->recv_cq != ibqp->send_cq)
+	if (ibqp->recv_cq && ibqp->recv_cq != ibqp->send_cq)
 		arx_defer(ibqp->recv_cq, qp->recv_place, ibqp->qp_num);
 }
 
@@ -246,7 +247,8 @@ static inline int arx_set_op(struct arx_send_wqe *wqe,
 }
 
 /* Write a WQE into the slot at @head, which is not published yet. */
-static inline int arx_sq_put(struct arx_sq *sq, uint32_t head, bool ud,
+static inline int arx_sq_put(struct arx_sq *sq, uint32_t head,
+			     enum ibv_qp_type type,
 			     const struct ibv_send_wr *wr)
 {
 	struct arx_send_wqe *wqe;
@@ -263,6 +265,8 @@ static inline int arx_sq_put(struct arx_sq *sq, uint32_t head, bool ud,
 	wqe = arx_ring_entry(&sq->ring, head);
 	wqe->wr_id = wr->wr_id;
 	wqe->opcode = wr->opcode;
+	if (unlikely(type == IBV_QPT_XRC_SEND))
+		wqe->srqn = wr->qp_type.xrc.remote_srqn;
 
 	if (wr->send_flags & IBV_SEND_INLINE) {
 		if (unlikely(!(op & ARX_OPS_INLINE)))
@@ -282,7 +286,7 @@ static inline int arx_sq_put(struct arx_sq *sq, uint32_t head, bool ud,
 		wqe->inline_len = 0;
 		wqe->flags = (wr->send_flags & ARX_SEND_FLAGS) | sq->signal;
 	}
-	return arx_set_op(wqe, wr, ud);
+	return arx_set_op(wqe, wr, type == IBV_QPT_UD);
 }
 
 /**
@@ -297,7 +301,7 @@ static inline int arx_sq_put(struct arx_sq *sq, uint32_t head, bool ud,
 int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 		  struct ibv_send_wr **bad)
 {
-	bool ud = ibqp->qp_type == IBV_QPT_UD;
+	enum ibv_qp_type type = ibqp->qp_type;
 	struct arx_qp *qp = to_arx_qp(ibqp);
 	struct ibv_send_wr *first = wr;
 	struct arx_sq *sq = &qp->sq;
@@ -313,7 +317,7 @@ int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	arx_lock(&sq->lock);
 	start = sq->head;
 	for (head = start; wr; wr = wr->next, head++) {
-		err = arx_sq_put(sq, head, ud, wr);
+		err = arx_sq_put(sq, head, type, wr);
 		if (unlikely(err)) {
 			*bad = wr;
 			break;
@@ -531,6 +535,11 @@ static void arx_wr_set_ud_addr(struct ibv_qp_ex *ibqpx, struct ibv_ah *ibah,
 	wqe->ud.pkey_index = 0;
 }
 
+static void arx_wr_set_xrc_srqn(struct ibv_qp_ex *ibqpx, uint32_t remote_srqn)
+{
+	to_arx_qp_ex(ibqpx)->sq.wqe->srqn = remote_srqn;
+}
+
 static void arx_wr_set_sge(struct ibv_qp_ex *ibqpx, uint32_t lkey,
 			   uint64_t addr, uint32_t length)
 {
@@ -661,6 +670,8 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 
 	if (qp->vqp.qp.qp_type == IBV_QPT_UD)
 		ibqpx->wr_set_ud_addr = arx_wr_set_ud_addr;
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_SEND)
+		ibqpx->wr_set_xrc_srqn = arx_wr_set_xrc_srqn;
 	ibqpx->wr_set_sge = arx_wr_set_sge;
 	ibqpx->wr_set_sge_list = arx_wr_set_sge_list;
 	ibqpx->wr_set_inline_data = arx_wr_set_inline_data;

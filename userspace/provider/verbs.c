@@ -262,6 +262,55 @@ void arx_unimport_pd(struct ibv_pd *ibpd)
 }
 
 /**
+ * arx_open_xrcd - open an XRC domain
+ * @ibctx: the device
+ * @attr: file that names the domain for all processes, or fd -1
+ *
+ * Return: the domain, or NULL with errno set.
+ */
+struct ibv_xrcd *arx_open_xrcd(struct ibv_context *ibctx,
+			       struct ibv_xrcd_init_attr *attr)
+{
+	struct ib_uverbs_open_xrcd_resp resp;
+	struct ibv_open_xrcd cmd;
+	struct verbs_xrcd *vxrcd;
+	int err;
+
+	vxrcd = calloc(1, sizeof(*vxrcd));
+	if (!vxrcd)
+		return NULL;
+
+	err = ibv_cmd_open_xrcd(ibctx, vxrcd, sizeof(*vxrcd), attr, &cmd,
+				sizeof(cmd), &resp, sizeof(resp));
+	if (err) {
+		free(vxrcd);
+		errno = err;
+		return NULL;
+	}
+	return &vxrcd->xrcd;
+}
+
+/**
+ * arx_close_xrcd - close an XRC domain
+ * @ibxrcd: the domain; it ends when no process has it open
+ *
+ * Return: 0 or errno value.
+ */
+int arx_close_xrcd(struct ibv_xrcd *ibxrcd)
+{
+	struct verbs_xrcd *vxrcd = container_of(ibxrcd, struct verbs_xrcd,
+						xrcd);
+	int err;
+
+	err = ibv_cmd_close_xrcd(vxrcd);
+	if (err)
+		return err;
+
+	free(vxrcd);
+	return 0;
+}
+
+/**
  * arx_alloc_td - create a thread domain
  * @ibctx: the device
  * @attr: comp_mask must be 0
@@ -348,10 +397,13 @@ struct ibv_pd *arx_alloc_parent_domain(struct ibv_context *ibctx,
 	return &pd->ibpd;
 }
 
-/* True if several threads may use objects of @ibpd at once. */
+/*
+ * True if several threads may use objects of @ibpd at once. A QP that receives
+ * by XRC has no PD.
+ */
 static bool arx_pd_shared(struct ibv_pd *ibpd)
 {
-	return !to_arx_pd(ibpd)->td;
+	return !ibpd || !to_arx_pd(ibpd)->td;
 }
 
 /* ------------------------------------------------------------------------ */
@@ -1102,6 +1154,86 @@ err_free:
 	return NULL;
 }
 
+static struct ibv_srq *arx_create_xrc_srq(struct ibv_context *ibctx,
+					  struct ibv_srq_init_attr_ex *attr)
+{
+	struct uarx_create_srq_ex_resp resp = {};
+	struct uarx_create_srq_ex cmd = {};
+	struct arx_srq *srq;
+	int err;
+
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return NULL;
+
+	err = ibv_cmd_create_srq_ex(ibctx, &srq->vsrq, attr, &cmd.ibv_cmd,
+				    sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	if (err)
+		goto err_free;
+
+	err = arx_rq_init(&srq->rq, ibctx, &resp.drv_payload.ring,
+			  attr->attr.max_sge, arx_pd_shared(attr->pd));
+	if (err)
+		goto err_destroy;
+
+	srq->srqn = resp.drv_payload.srqn;
+	srq->cq = to_arx_cq(attr->cq);
+	atomic_fetch_add(&srq->cq->refs, 1);
+	return &srq->vsrq.srq;
+
+err_destroy:
+	ibv_cmd_destroy_srq(&srq->vsrq.srq);
+err_free:
+	free(srq);
+	errno = err;
+	return NULL;
+}
+
+/**
+ * arx_create_srq_ex - create a shared receive queue
+ * @ibctx: the device
+ * @attr: type, its objects, and requested sizes, then granted ones
+ *
+ * Return: the SRQ, or NULL with errno set.
+ */
+struct ibv_srq *arx_create_srq_ex(struct ibv_context *ibctx,
+				  struct ibv_srq_init_attr_ex *attr)
+{
+	const uint32_t xrc = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+			     IBV_SRQ_INIT_ATTR_CQ;
+	struct ibv_srq_init_attr basic;
+	struct ibv_srq *ibsrq;
+
+	if (!check_comp_mask(attr->comp_mask, xrc | IBV_SRQ_INIT_ATTR_TYPE)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
+	    attr->srq_type == IBV_SRQT_XRC) {
+		if ((attr->comp_mask & xrc) != xrc) {
+			errno = EINVAL;
+			return NULL;
+		}
+		return arx_create_xrc_srq(ibctx, attr);
+	}
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
+	    attr->srq_type != IBV_SRQT_BASIC) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+
+	basic.srq_context = attr->srq_context;
+	basic.attr = attr->attr;
+	ibsrq = arx_create_srq(attr->pd, &basic);
+	if (ibsrq)
+		attr->attr = basic.attr;
+	return ibsrq;
+}
+
 /*
  * Make the kernel continue in @ring, to which the posted WQEs are copied. @ring
  * is then the old ring. The kernel may take WQEs during the copy; its own index
@@ -1228,10 +1360,17 @@ int arx_destroy_srq(struct ibv_srq *ibsrq)
 	struct arx_srq *srq = to_arx_srq(ibsrq);
 	int err;
 
+	/* From here on the kernel writes no CQE of an XRC SRQ. */
 	err = ibv_cmd_destroy_srq(ibsrq);
 	if (err)
 		return err;
 
+	if (srq->cq) {
+		arx_lock(&srq->cq->lock);
+		arx_cq_clean_srq(srq->cq, srq->srqn);
+		arx_unlock(&srq->cq->lock);
+		arx_cq_put(srq->cq);
+	}
 	arx_rq_cleanup(&srq->rq);
 	free(srq);
 	return 0;
@@ -1281,19 +1420,30 @@ static void arx_sq_cleanup(struct arx_sq *sq)
 	arx_lock_destroy(&sq->lock);
 }
 
-/* Remove the QP's CQEs that were not polled. */
+/* A CQ of a QP, or NULL: a QP that sends by XRC has no receive CQ. */
+static struct arx_cq *arx_qp_cq(struct ibv_cq *ibcq)
+{
+	return ibcq ? to_arx_cq(ibcq) : NULL;
+}
+
+/*
+ * Remove the QP's CQEs that were not polled. A QP that receives by XRC has no
+ * CQ: its CQEs are those of SRQs.
+ */
 static void arx_qp_forget(struct arx_qp *qp, bool gone)
 {
-	struct arx_cq *scq = to_arx_cq(qp->vqp.qp.send_cq);
-	struct arx_cq *rcq = to_arx_cq(qp->vqp.qp.recv_cq);
+	struct arx_cq *scq = arx_qp_cq(qp->vqp.qp.send_cq);
+	struct arx_cq *rcq = arx_qp_cq(qp->vqp.qp.recv_cq);
 
+	if (!scq)
+		return;
 	arx_lock(&scq->lock);
 	arx_cq_clean(scq, qp->vqp.qp.qp_num);
 	if (gone)
 		arx_cq_remove_qp(scq, qp);
 	arx_unlock(&scq->lock);
 
-	if (rcq == scq)
+	if (!rcq || rcq == scq)
 		return;
 	arx_lock(&rcq->lock);
 	arx_cq_clean(rcq, qp->vqp.qp.qp_num);
@@ -1302,20 +1452,75 @@ static void arx_qp_forget(struct arx_qp *qp, bool gone)
 
 static int arx_check_qp_attr(const struct ibv_qp_init_attr_ex *attr)
 {
-	if (!check_comp_mask(attr->comp_mask,
-			     IBV_QP_INIT_ATTR_PD |
-			     IBV_QP_INIT_ATTR_CREATE_FLAGS |
-			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+	const uint32_t mask = attr->comp_mask;
+
+	if (attr->qp_type == IBV_QPT_XRC_RECV) {
+		if (!check_comp_mask(mask, IBV_QP_INIT_ATTR_XRCD |
+					   IBV_QP_INIT_ATTR_PD))
+			return EOPNOTSUPP;
+		return mask & IBV_QP_INIT_ATTR_XRCD ? 0 : EINVAL;
+	}
+	if (!check_comp_mask(mask, IBV_QP_INIT_ATTR_PD |
+				   IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD))
+	if (!(mask & IBV_QP_INIT_ATTR_PD))
 		return EINVAL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
 	    attr->create_flags)
 		return EOPNOTSUPP;
 	if (!arx_send_ops(attr->qp_type))
 		return EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq)
+	if (!attr->send_cq ||
+	    (!attr->recv_cq && attr->qp_type != IBV_QPT_XRC_SEND))
 		return EINVAL;
+	return 0;
+}
+
+/* The mask and objects that the kernel needs. */
+static void arx_kernel_qp_attr(struct ibv_qp_init_attr_ex *attr)
+{
+	switch (attr->qp_type) {
+	case IBV_QPT_XRC_RECV:
+		attr->comp_mask = IBV_QP_INIT_ATTR_XRCD;
+		attr->pd = NULL;
+		attr->send_cq = NULL;
+		attr->recv_cq = NULL;
+		attr->srq = NULL;
+		break;
+	case IBV_QPT_XRC_SEND:
+		attr->comp_mask = IBV_QP_INIT_ATTR_PD;
+		attr->recv_cq = NULL;
+		attr->srq = NULL;
+		break;
+	default:
+		attr->comp_mask = IBV_QP_INIT_ATTR_PD;
+	}
+}
+
+/*
+ * Make the CQs of a new QP know it: the send CQ finds the QP of a CQE, and both
+ * remember deferred doorbells.
+ */
+static int arx_qp_join_cqs(struct arx_context *ctx, struct arx_qp *qp)
+{
+	struct arx_cq *scq = arx_qp_cq(qp->vqp.qp.send_cq);
+	struct arx_cq *rcq = arx_qp_cq(qp->vqp.qp.recv_cq);
+	int err;
+
+	if (!scq)
+		return 0;
+	pthread_mutex_lock(&ctx->qp_mutex);
+	err = arx_cq_add_qp(scq, qp);
+	if (rcq && rcq != scq)
+		qp->recv_place = arx_cq_place(rcq);
+	pthread_mutex_unlock(&ctx->qp_mutex);
+	if (err)
+		return err;
+
+	atomic_fetch_add(&scq->refs, 1);
+	if (rcq)
+		atomic_fetch_add(&rcq->refs, 1);
 	return 0;
 }
 
@@ -1346,10 +1551,9 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 	if (err)
 		goto err;
 	qp = memset(mem, 0, sizeof(*qp));
-	shared = arx_pd_shared(attr->pd);
+	arx_kernel_qp_attr(&cmd_attr);
+	shared = arx_pd_shared(cmd_attr.pd);
 
-	/* The kernel needs no other part of the mask. */
-	cmd_attr.comp_mask = IBV_QP_INIT_ATTR_PD;
 	err = ibv_cmd_create_qp_ex(ibctx, &qp->vqp, &cmd_attr, &cmd.ibv_cmd,
 				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	if (err)
@@ -1373,16 +1577,10 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 		qp->vqp.comp_mask |= VERBS_QP_EX;
 	}
 
-	pthread_mutex_lock(&ctx->qp_mutex);
-	err = arx_cq_add_qp(to_arx_cq(attr->send_cq), qp);
-	if (attr->recv_cq != attr->send_cq)
-		qp->recv_place = arx_cq_place(to_arx_cq(attr->recv_cq));
-	pthread_mutex_unlock(&ctx->qp_mutex);
+	err = arx_qp_join_cqs(ctx, qp);
 	if (err)
 		goto err_rq;
 
-	atomic_fetch_add(&to_arx_cq(attr->send_cq)->refs, 1);
-	atomic_fetch_add(&to_arx_cq(attr->recv_cq)->refs, 1);
 	attr->cap = cmd_attr.cap;
 	return &qp->vqp.qp;
 
@@ -1426,6 +1624,50 @@ struct ibv_qp *arx_create_qp(struct ibv_pd *ibpd,
 	if (ibqp)
 		attr->cap = attr_ex.cap;
 	return ibqp;
+}
+
+/**
+ * arx_open_qp - open a QP that receives by XRC, also one of another process
+ * @ibctx: the device
+ * @attr: XRC domain and number of the QP
+ *
+ * Return: the QP, or NULL with errno set.
+ */
+struct ibv_qp *arx_open_qp(struct ibv_context *ibctx,
+			   struct ibv_qp_open_attr *attr)
+{
+	const struct ibv_qp_init_attr_ex init = { .qp_type = attr->qp_type };
+	const struct arx_ring_info none = {};
+	struct ib_uverbs_create_qp_resp resp;
+	struct ibv_open_qp cmd;
+	struct arx_qp *qp;
+	void *mem;
+	int err;
+
+	err = posix_memalign(&mem, ARX_CACHE_LINE, sizeof(*qp));
+	if (err)
+		goto err;
+	qp = memset(mem, 0, sizeof(*qp));
+	err = arx_sq_init(&qp->sq, ibctx, &none, &init, true);
+	if (err)
+		goto err_free;
+	arx_rq_init(&qp->rq, ibctx, &none, 0, true);
+
+	err = ibv_cmd_open_qp(ibctx, &qp->vqp, sizeof(qp->vqp), attr, &cmd,
+			      sizeof(cmd), &resp, sizeof(resp));
+	if (err)
+		goto err_queues;
+	qp->doorbell = to_arx_context(ibctx)->doorbell;
+	return &qp->vqp.qp;
+
+err_queues:
+	arx_rq_cleanup(&qp->rq);
+	arx_sq_cleanup(&qp->sq);
+err_free:
+	free(qp);
+err:
+	errno = err;
+	return NULL;
 }
 
 /**
@@ -1516,8 +1758,10 @@ int arx_destroy_qp(struct ibv_qp *ibqp)
 	pthread_mutex_lock(&ctx->qp_mutex);
 	arx_qp_forget(qp, true);
 	pthread_mutex_unlock(&ctx->qp_mutex);
-	arx_cq_put(to_arx_cq(ibqp->send_cq));
-	arx_cq_put(to_arx_cq(ibqp->recv_cq));
+	if (ibqp->send_cq)
+		arx_cq_put(to_arx_cq(ibqp->send_cq));
+	if (ibqp->recv_cq)
+		arx_cq_put(to_arx_cq(ibqp->recv_cq));
 
 	arx_rq_cleanup(&qp->rq);
 	arx_sq_cleanup(&qp->sq);

@@ -750,6 +750,60 @@ static void cq_clean__keeps_the_others(void)
 	}
 }
 
+/* Of an XRC SRQ, whichever QPs received; sends with such an index stay. */
+static void cq_clean__of_an_srq(void)
+{
+	struct ibv_wc wc[4];
+	struct arx_cq cq;
+
+	cq_init(&cq, 8);
+	complete(&cq, QPN, 1, false, 0x55);
+	complete(&cq, QPN + 1, 2, false, 0x66);
+	complete(&cq, QPN + 1, 3, false, 0x55);
+	complete(&cq, QPN, 4, true, 0x55);
+	complete(&cq, QPN, 5, false, 0);
+	arx_cq_clean_srq(&cq, 0x55);
+	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == 3);
+	CHECK(wc[0].wr_id == 2 && wc[1].wr_id == 4 && wc[2].wr_id == 5);
+	cq_free(&cq);
+}
+
+/* Each WQE of an initiator names an SRQ. The QP has no receive CQ. */
+static void xrc__srqn(void)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)"x", .length = 1 };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .qp_type.xrc.remote_srqn = 0x123 };
+	struct ibv_qp_ex *x;
+	struct ibv_send_wr *bad;
+	struct arx_qp *qp, *rc;
+	struct arx_cq cq;
+
+	cq_init(&cq, 4);
+	qp = qp_new(IBV_QPT_XRC_SEND, QPN, 4, &cq);
+	qp->vqp.qp.recv_cq = NULL;
+	qp->sq.ring.hdr->flags = ARX_RING_NO_KICK;
+	CHECK(!arx_post_send(&qp->vqp.qp, &wr, &bad));
+	CHECK(sent(qp, 0)->srqn == 0x123);
+	x = &qp->vqp.qp_ex;
+	CHECK(!arx_set_wr_ops(qp, IBV_QP_EX_WITH_RDMA_READ));
+	ibv_wr_start(x);
+	ibv_wr_rdma_read(x, 0x22, 0x1000);
+	ibv_wr_set_xrc_srqn(x, 0x456);
+	ibv_wr_set_sge(x, 7, 9, 8);
+	CHECK(!ibv_wr_complete(x));
+	CHECK(sent(qp, 1)->srqn == 0x456 &&
+	      sent(qp, 1)->opcode == IBV_WR_RDMA_READ);
+	rc = qp_new(IBV_QPT_RC, QPN + 1, 4, &cq);
+	CHECK(!arx_set_wr_ops(rc, IBV_QP_EX_WITH_SEND));
+	CHECK(!rc->vqp.qp_ex.wr_set_xrc_srqn);
+	CHECK(!arx_send_ops(IBV_QPT_XRC_RECV));
+	qp_free(qp);
+	qp_free(rc);
+	cq_free(&cq);
+}
+
 /*
  * Each request is new to the kernel, and a request for all completions stays
  * one until its event was read.
@@ -932,6 +986,8 @@ int main(void)
 	poll_cq__device_gone();
 	cq_ex__post_while_polling();
 	cq_clean__keeps_the_others();
+	cq_clean__of_an_srq();
+	xrc__srqn();
 	req_notify__always_new();
 	qp_table__random();
 	threads__in_order();

@@ -411,12 +411,16 @@ KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 
 UNUSED(ibv_cmd_alloc_mw);
 UNUSED(ibv_cmd_alloc_pd);
+UNUSED(ibv_cmd_close_xrcd);
 UNUSED(ibv_cmd_create_ah);
+UNUSED(ibv_cmd_create_srq_ex);
 UNUSED(ibv_cmd_dealloc_mw);
 UNUSED(ibv_cmd_dealloc_pd);
 UNUSED(ibv_cmd_dereg_mr);
 UNUSED(ibv_cmd_destroy_ah);
 UNUSED(ibv_cmd_modify_cq);
+UNUSED(ibv_cmd_open_qp);
+UNUSED(ibv_cmd_open_xrcd);
 UNUSED(ibv_cmd_query_device_any);
 UNUSED(ibv_cmd_query_port);
 UNUSED(ibv_cmd_query_qp);

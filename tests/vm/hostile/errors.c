@@ -38,9 +38,6 @@ static void absent_verbs(struct objects *o)
 	struct ibv_alloc_dm_attr dm = { .length = 64 };
 	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, o->mr->lkey };
 	struct ibv_qp_rate_limit_attr rate = { .rate_limit = 1000 };
-	struct ibv_xrcd_init_attr xrcd = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1,
-	};
 	struct ibv_wq_init_attr wq = { .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = o->pd, .cq = o->cq };
 	struct ibv_flow_attr flow = { .type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow), .port = 1 };
 	struct ibv_ece ece = {};
@@ -48,7 +45,6 @@ static void absent_verbs(struct objects *o)
 	NO_OBJECT(EOPNOTSUPP, ibv_create_counters(o->context, &counters));
 	NO_OBJECT(EOPNOTSUPP, ibv_alloc_dm(o->context, &dm));
 	NO_OBJECT(EOPNOTSUPP, ibv_alloc_null_mr(o->pd));
-	NO_OBJECT(EOPNOTSUPP, ibv_open_xrcd(o->context, &xrcd));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_wq(o->context, &wq));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_flow(o->qp[0], &flow));
 	FAILS(EOPNOTSUPP, ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
@@ -60,7 +56,7 @@ static void absent_verbs(struct objects *o)
 /* Types and flags that only other devices have. */
 static void absent_kinds(struct objects *o)
 {
-	static const enum ibv_qp_type types[] = { IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_DRIVER };
+	static const enum ibv_qp_type types[] = { IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER };
 	struct ibv_qp_init_attr qp = {
 		.send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
 	};

@@ -32,6 +32,7 @@ static struct ibv_pd *pd, *other_pd;
 static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_srq *srq;
+static struct ibv_xrcd *xrcd;
 static struct ibv_mr *mr;
 static struct ibv_dm *dm;
 static struct ibv_ah *ah;
@@ -173,6 +174,32 @@ static int end_srq(void)
 	return ibv_destroy_srq(srq);
 }
 
+static int make_xrcd(void)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+	};
+
+	xrcd = ibv_open_xrcd(o->context, &attr);
+	return made(xrcd);
+}
+
+static int end_xrcd(void)
+{
+	return ibv_close_xrcd(xrcd);
+}
+
+static int make_xrc_srq(void)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 100, .max_sge = 4 }, .srq_type = IBV_SRQT_XRC, .pd = o->pd, .cq = o->cq, .xrcd = o->xrcd,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+	};
+
+	srq = ibv_create_srq_ex(o->context, &attr);
+	return made(srq);
+}
+
 static int resize_srq(void)
 {
 	static int larger;
@@ -300,6 +327,21 @@ static int make_rc_with_srq(void)
 static int make_ud(void)
 {
 	return make_qp(IBV_QPT_UD, NULL);
+}
+
+/*
+ * No target: when the core cannot create one, it still counts the target as a
+ * user of the domain, which then never ends.
+ */
+static int make_ini(void)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = o->cq, .qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = o->pd,
+		.cap = { .max_send_wr = 64, .max_send_sge = 4 },
+	};
+
+	qp = ibv_create_qp_ex(o->context, &attr);
+	return made(qp);
 }
 
 static int end_qp(void)
@@ -497,6 +539,9 @@ static const struct {
 	{ "ibv_alloc_dm", make_dm, "ibv_free_dm", end_dm },
 	{ "ibv_reg_dm_mr", make_dm_mr, "ibv_dereg_mr (of device memory)", end_mr },
 	{ "ibv_create_qp (UD)", make_ud, "ibv_destroy_qp (UD)", end_qp },
+	{ "ibv_open_xrcd", make_xrcd, "ibv_close_xrcd", end_xrcd },
+	{ "ibv_create_srq_ex (XRC)", make_xrc_srq, "ibv_destroy_srq (XRC)", end_srq },
+	{ "ibv_create_qp_ex (initiator)", make_ini, "ibv_destroy_qp (initiator)", end_qp },
 	{ "ibv_attach_mcast", join, "ibv_detach_mcast", leave },
 };
 
@@ -656,6 +701,7 @@ void inject_faults(struct objects *objects)
 	size_t i;
 
 	o = objects;
+	make_xrc_objects(o);
 	open_fail_nth();
 	long_buffer = mmap(NULL, LONG_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (long_buffer == MAP_FAILED)

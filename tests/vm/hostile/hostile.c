@@ -19,6 +19,7 @@
  *	sends the file's first LEN bytes from the page cache
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -176,6 +177,33 @@ void make_objects(struct objects *o, const char *device, bool v6)
 		make_qp(o, i);
 }
 
+/* For those that abuse XRC, too. */
+void make_xrc_objects(struct objects *o)
+{
+	struct ibv_xrcd_init_attr xrcd = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+	};
+	struct ibv_srq_init_attr_ex srq = {
+		.attr = { .max_wr = 32, .max_sge = 4 }, .srq_type = IBV_SRQT_XRC, .pd = o->pd, .cq = o->cq,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+	};
+	struct ibv_qp_init_attr_ex qp = {
+		.send_cq = o->cq, .qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = o->pd,
+		.cap = { .max_send_wr = 32, .max_send_sge = 4, .max_inline_data = 64 },
+	};
+
+	o->xrcd = ibv_open_xrcd(o->context, &xrcd);
+	srq.xrcd = o->xrcd;
+	o->xrc_srq = o->xrcd ? ibv_create_srq_ex(o->context, &srq) : NULL;
+	o->xrc[0] = ibv_create_qp_ex(o->context, &qp);
+	qp.qp_type = IBV_QPT_XRC_RECV;
+	qp.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+	qp.xrcd = o->xrcd;
+	o->xrc[1] = o->xrcd ? ibv_create_qp_ex(o->context, &qp) : NULL;
+	if (!o->xrc_srq || ibv_get_srq_num(o->xrc_srq, &o->xrc_srqn) || !o->xrc[0] || !o->xrc[1])
+		die("objects of XRC");
+}
+
 /* From any state to RTS. A refusal shows in later steps. */
 void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
 {
@@ -188,6 +216,7 @@ void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union
 			     .grh = { .dgid = *gid, .sgid_index = o->gid_index, .hop_limit = 64 } },
 	};
 	int ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
+	int ini = rc || qp->qp_type == IBV_QPT_XRC_SEND, tgt = rc || qp->qp_type == IBV_QPT_XRC_RECV;
 
 	attr.qp_state = IBV_QPS_RESET;
 	ibv_modify_qp(qp, &attr, IBV_QP_STATE);
@@ -197,10 +226,11 @@ void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union
 	attr.qp_state = IBV_QPS_RTR;
 	ibv_modify_qp(qp, &attr, IBV_QP_STATE |
 		      (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
-		      (rc ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+		      (tgt ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
 	attr.qp_state = IBV_QPS_RTS;
 	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
-		      (rc ? IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
+		      (ini || tgt ? IBV_QP_TIMEOUT : 0) |
+		      (ini ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
 }
 
 int main(int argc, char **argv)

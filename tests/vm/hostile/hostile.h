@@ -37,6 +37,10 @@ struct objects {
 	struct ibv_mr *mr;
 	struct ibv_mw *mw[2];	/* of both types */
 	struct ibv_qp *qp[NUM_QPS];
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *xrc_srq;
+	uint32_t xrc_srqn;
+	struct ibv_qp *xrc[2];	/* initiator and target */
 	union ibv_gid gid;
 	int gid_index;
 	enum ibv_mtu mtu;	/* of paths */
@@ -52,6 +56,7 @@ double now(void);
 void die(const char *what);
 /* v6: the GID, and so the address family, of the QPs */
 void make_objects(struct objects *o, const char *device, bool v6);
+void make_xrc_objects(struct objects *o);
 void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid);
 void print_result(const char *name);
 int verdict(void);	/* for exit() */

@@ -38,6 +38,8 @@ static void post_receives(struct objects *o)
 	for (i = 0; i < NUM_QPS; i++)
 		for (k = 0, err = 0; k < 32 && !err; k++)
 			err = o->qp[i]->srq ? ibv_post_srq_recv(o->srq, &wr, &bad) : ibv_post_recv(o->qp[i], &wr, &bad);
+	for (k = 0, err = 0; k < 32 && !err; k++)
+		err = ibv_post_srq_recv(o->xrc_srq, &wr, &bad);
 }
 
 static void post_something(struct objects *o, struct ibv_qp *qp)
@@ -48,6 +50,8 @@ static void post_something(struct objects *o, struct ibv_qp *qp)
 		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { .remote_addr = (uintptr_t)o->mem, .rkey = o->mr->rkey },
 	}, *bad;
 
+	if (qp->qp_type == IBV_QPT_XRC_SEND)
+		wr.qp_type.xrc.remote_srqn = o->xrc_srqn;
 	ibv_post_send(qp, &wr, &bad);
 }
 
@@ -62,6 +66,27 @@ static void bind_again(struct objects *o, struct ibv_qp *qp)
 	}, *bad;
 
 	ibv_post_send(qp, wr, &bad);
+}
+
+/* As for the other QPs. An SRQ of a target ends at times, and others follow. */
+static void revive_xrc(struct objects *o, const union ibv_gid *attacker)
+{
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = 32, .max_sge = 4 }, .srq_type = IBV_SRQT_XRC, .pd = o->pd, .cq = o->cq, .xrcd = o->xrcd,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+	};
+	struct ibv_srq *srq = ibv_create_srq_ex(o->context, &init);
+	struct ibv_qp_init_attr query;
+	struct ibv_qp_attr attr;
+	int i;
+
+	/* Numbers of SRQs that are gone may be in packets. */
+	if (!srq || ibv_destroy_srq(srq))
+		die("an XRC SRQ");
+	for (i = 0; i < 2; i++)
+		if (!ibv_query_qp(o->xrc[i], &attr, IBV_QP_STATE, &query) && attr.qp_state != IBV_QPS_RTS)
+			connect_qp(o, o->xrc[i], 0x200 + i, attacker);
+	post_something(o, o->xrc[0]);
 }
 
 /* Make the QPs ready for the next packet, whatever the last one did. */
@@ -83,6 +108,7 @@ static void revive(struct objects *o, const union ibv_gid *attacker)
 		if (i == WINDOW_QP)
 			bind_again(o, o->qp[i]);
 	}
+	revive_xrc(o, attacker);
 	post_receives(o);
 }
 
@@ -92,9 +118,13 @@ void be_a_victim(struct objects *o, const char *attacker)
 	struct pollfd input = { .fd = 0, .events = POLLIN };
 	int i;
 
+	make_xrc_objects(o);
 	for (i = 0; i < NUM_QPS; i++)
-		printf("%u %u %u %llu\n", o->qp[i]->qp_type, o->qp[i]->qp_num,
+		printf("%u %u %u %llu 0\n", o->qp[i]->qp_type, o->qp[i]->qp_num,
 		       i == WINDOW_QP ? o->mw[1]->rkey : o->mr->rkey, (unsigned long long)(uintptr_t)o->mem);
+	for (i = 0; i < 2; i++)
+		printf("%u %u %u %llu %u\n", o->xrc[i]->qp_type, o->xrc[i]->qp_num, o->mr->rkey,
+		       (unsigned long long)(uintptr_t)o->mem, o->xrc_srqn);
 	printf("end\n");
 	fflush(stdout);
 	do
@@ -118,7 +148,7 @@ void be_a_member(struct objects *o, const char *group)
 /* ---- the attacker ---- */
 
 static struct victim {
-	uint32_t type, qpn, rkey;
+	uint32_t type, qpn, rkey, srqn;
 	uint64_t addr;
 } victims[64];
 static size_t num_victims;
@@ -130,7 +160,7 @@ static void read_victims(void)
 	char line[200];
 
 	while (num_victims < ARRAY_SIZE(victims) && fgets(line, sizeof(line), stdin)) {
-		if (sscanf(line, "%u %u %u %llu", &v->type, &v->qpn, &v->rkey, &addr) != 4)
+		if (sscanf(line, "%u %u %u %llu %u", &v->type, &v->qpn, &v->rkey, &addr, &v->srqn) != 5)
 			break;
 		v++->addr = addr;
 		num_victims++;
@@ -241,6 +271,12 @@ static void put_aeth(struct packet *p)
 	put(p, below(20), 3);
 }
 
+/* All requests of XRC have an XRCETH. */
+static bool has_xrceth(uint8_t opcode)
+{
+	return opcode >> 5 == 5 && ((opcode & 0x1f) < 0x0d || (opcode & 0x1f) > 0x12);
+}
+
 /* The headers of the opcode. */
 static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode)
 {
@@ -248,6 +284,8 @@ static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode
 		put(p, below(10) ? QKEY : random64(), 4);
 		put(p, random64() & 0xffffff, 4);
 	}
+	if (has_xrceth(opcode))
+		put(p, below(10) ? v->srqn : random64(), 4);
 	switch (opcode & 0x1f) {
 	case 0x06: case 0x0a: case 0x0b: case 0x0c:
 		put_reth(p, v);
@@ -286,7 +324,9 @@ static uint8_t opcode_for(const struct victim *v)
 {
 	if (v->type == IBV_QPT_UD)
 		return 0x64 + below(2);
-	return v->type == IBV_QPT_UC ? 0x20 + below(12) : below(0x18);
+	if (v->type == IBV_QPT_UC)
+		return 0x20 + below(12);
+	return (v->type == IBV_QPT_RC ? 0 : 0xa0) + below(0x18);
 }
 
 /* The next opcode of a message of several packets, often the last. */
@@ -313,10 +353,11 @@ static void follow_packet(struct packet *p)
 	uint32_t psn = (p->bytes[9] << 16 | p->bytes[10] << 8 | p->bytes[11]) + 1;
 	uint8_t opcode = p->bytes[0];
 	size_t reth = (opcode & 0x1f) == 6 ? 16 : 0;	/* only a message's first packet has it */
+	size_t at = has_xrceth(opcode) ? 16 : 12;
 
 	p->len -= 4;	/* the ICRC */
-	if (p->len >= 12 + reth) {
-		memmove(p->bytes + 12, p->bytes + 12 + reth, p->len - 12 - reth);
+	if (p->len >= at + reth) {
+		memmove(p->bytes + at, p->bytes + at + reth, p->len - at - reth);
 		p->len -= reth;
 	}
 	p->bytes[0] = next_opcode(opcode);

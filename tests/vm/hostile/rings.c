@@ -61,7 +61,7 @@ static void write_request(struct objects *o, struct ring *ring)
 	struct arx_send_wqe wqe = {
 		.wr_id = random64(), .opcode = below(12), .num_sge = below(6) ? below(5) : random64(),
 		.flags = random64(), .ex = below(2) ? o->mr->rkey : random64(),
-		.inline_len = below(4) ? below(100) : random64(),
+		.inline_len = below(4) ? below(100) : random64(), .srqn = below(4) ? o->xrc_srqn : random64(),
 		.rdma = { .remote_addr = (uintptr_t)o->mem + below(MEM), .rkey = below(3) ? o->mr->rkey : random64() },
 	};
 	if (wqe.opcode == IB_UVERBS_WR_BIND_MW && below(8)) {
@@ -210,20 +210,31 @@ void break_srq(struct objects *o)
 	print_result("srq");
 }
 
+/* The target of XRC has no ring, and a kick for it is refused. */
+static struct ibv_qp *some_qp(struct objects *o)
+{
+	uint32_t i = below(NUM_QPS + 2);
+
+	return i < NUM_QPS ? o->qp[i] : o->xrc[i - NUM_QPS];
+}
+
 void abuse_rings(struct objects *o, int seconds)
 {
 	double end = now() + seconds;
 	unsigned long count = 0;
 	int i;
 
+	make_xrc_objects(o);
 	find_rings();
 	expect(num_rings >= 2 * NUM_QPS, "only %zu mappings of the device were found", num_rings);
 	while (now() < end && num_rings) {
 		for (i = 0; i < NUM_QPS; i++)
 			connect_qp(o, o->qp[i], o->qp[i ^ 1]->qp_num, &o->gid);
+		for (i = 0; i < 2; i++)
+			connect_qp(o, o->xrc[i], o->xrc[i ^ 1]->qp_num, &o->gid);
 		for (i = 0; i < 200; i++, count++) {
 			scribble(o);
-			kick(below(20) ? o->qp[below(NUM_QPS)]->qp_num : random64());
+			kick(below(20) ? some_qp(o)->qp_num : random64());
 			if (below(50) == 0)
 				ibv_req_notify_cq(o->cq, below(2));
 		}

@@ -33,9 +33,9 @@
 /* seconds; all threads share the one CPU of the debug kernel */
 #define HANG		120
 
-enum kind { PD, CQ, SRQ, MR, MW, AH, QP, KINDS };
+enum kind { PD, CQ, SRQ, XRC_SRQ, MR, MW, AH, QP, KINDS };
 
-static const int count_of[KINDS] = { [PD] = 2, [CQ] = 3, [SRQ] = 2, [MR] = 4, [MW] = 3, [AH] = 2, [QP] = 8 };
+static const int count_of[KINDS] = { [PD] = 2, [CQ] = 3, [SRQ] = 2, [XRC_SRQ] = 2, [MR] = 4, [MW] = 3, [AH] = 2, [QP] = 8 };
 
 /*
  * An object, or NULL. Users hold the lock for reading, creation and destruction
@@ -143,16 +143,48 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd)
 			  IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_MW_BIND);
 }
 
+/* Two QPs are a pair of XRC. */
+static enum ibv_qp_type type_of(int i)
+{
+	static const enum ibv_qp_type types[] = {
+		IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_UC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UD,
+	};
+
+	return types[i];
+}
+
+static struct ibv_srq *make_xrc_srq(struct ibv_pd *pd, struct ibv_cq *cq)
+{
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = 1 + below(100), .max_sge = 2 }, .srq_type = IBV_SRQT_XRC, .pd = pd, .cq = cq,
+		.xrcd = shared->xrcd, .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+						   IBV_SRQ_INIT_ATTR_CQ,
+	};
+
+	return ibv_create_srq_ex(shared->context, &attr);
+}
+
+static struct ibv_srq *make_xrc_srq_of_slots(struct ibv_pd *pd)
+{
+	struct slot *slot = any_slot(CQ);
+	struct ibv_cq *cq = use_slot(slot);
+	void *object = cq ? MAKE("ibv_create_srq_ex", make_xrc_srq(pd, cq)) : NULL;
+
+	leave_slot(slot);
+	return object;
+}
+
 static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_cq *other, struct ibv_srq *srq, int i)
 {
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq, .recv_cq = other, .srq = srq,
-		.qp_type = i < 4 ? IBV_QPT_RC : i < 6 ? IBV_QPT_UC : IBV_QPT_UD, .sq_sig_all = below(2),
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = cq, .recv_cq = other, .srq = srq, .pd = pd, .xrcd = shared->xrcd,
+		.comp_mask = type_of(i) == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD,
+		.qp_type = type_of(i), .sq_sig_all = below(2),
 		.cap = { .max_send_wr = 1 + below(64), .max_recv_wr = 1 + below(64), .max_send_sge = 4,
 			 .max_recv_sge = 2, .max_inline_data = 64 },
 	};
 
-	return ibv_create_qp(pd, &attr);
+	return ibv_create_qp_ex(shared->context, &attr);
 }
 
 /* Its parts are in use until it is created. */
@@ -182,6 +214,8 @@ static void *make_in_pd(enum kind kind, int i, struct ibv_pd *pd)
 	switch (kind) {
 	case SRQ:
 		return MAKE("ibv_create_srq", ibv_create_srq(pd, &srq));
+	case XRC_SRQ:
+		return make_xrc_srq_of_slots(pd);
 	case MR:
 		return MAKE("ibv_reg_mr", make_mr(pd));
 	case MW:
@@ -243,7 +277,7 @@ static int destroy(enum kind kind, void *object)
 		return DO("ibv_dealloc_pd", ibv_dealloc_pd(object));
 	case CQ:
 		return DO("ibv_destroy_cq", ibv_destroy_cq(object));
-	case SRQ:
+	case SRQ: case XRC_SRQ:
 		return DO("ibv_destroy_srq", ibv_destroy_srq(object));
 	case MR:
 		return DO("ibv_dereg_mr", ibv_dereg_mr(object));
@@ -265,6 +299,7 @@ static void take_away(enum kind kind, void *object)
 		[PD] = { IB_USER_VERBS_CMD_DEALLOC_PD, 3, 0 },
 		[CQ] = { IB_USER_VERBS_CMD_DESTROY_CQ, 6, 2 },
 		[SRQ] = { IB_USER_VERBS_CMD_DESTROY_SRQ, 6, 1 },
+		[XRC_SRQ] = { IB_USER_VERBS_CMD_DESTROY_SRQ, 6, 1 },
 		[MR] = { IB_USER_VERBS_CMD_DEREG_MR, 3, 0 },
 		[MW] = { IB_USER_VERBS_CMD_DEALLOC_MW, 3, 0 },
 		[AH] = { IB_USER_VERBS_CMD_DESTROY_AH, 3, 0 },
@@ -272,7 +307,7 @@ static void take_away(enum kind kind, void *object)
 	};
 	uint32_t handle = kind == PD ? ((struct ibv_pd *)object)->handle :
 			  kind == CQ ? ((struct ibv_cq *)object)->handle :
-			  kind == SRQ ? ((struct ibv_srq *)object)->handle :
+			  kind == SRQ || kind == XRC_SRQ ? ((struct ibv_srq *)object)->handle :
 			  kind == MR ? ((struct ibv_mr *)object)->handle :
 			  kind == MW ? ((struct ibv_mw *)object)->handle :
 			  kind == AH ? ((struct ibv_ah *)object)->handle : ((struct ibv_qp *)object)->handle;
@@ -296,7 +331,7 @@ static void take_away(enum kind kind, void *object)
 
 static void remake(void)
 {
-	static const enum kind often[] = { QP, QP, QP, QP, MR, MR, MW, CQ, CQ, SRQ, AH, PD };
+	static const enum kind often[] = { QP, QP, QP, QP, MR, MR, MW, CQ, CQ, SRQ, XRC_SRQ, AH, PD };
 	enum kind kind = often[below(ARRAY_SIZE(often))];
 	int i = below(count_of[kind]);
 	struct slot *slot = &slots[kind][i];
@@ -423,6 +458,19 @@ static void fill_send(struct ibv_send_wr *wr, struct ibv_qp *qp, struct ibv_sge 
 	}
 }
 
+/* The SRQ may be gone when a message arrives. */
+static uint32_t random_srqn(void)
+{
+	struct slot *slot = any_slot(XRC_SRQ);
+	struct ibv_srq *srq = use_slot(slot);
+	uint32_t srqn = random64();
+
+	if (srq && below(32))
+		ibv_get_srq_num(srq, &srqn);
+	leave_slot(slot);
+	return srqn;
+}
+
 static void on_qp_send(struct ibv_qp *qp)
 {
 	struct slot *mr_slot = any_slot(MR), *ah_slot = any_slot(AH), *mw_slot = any_slot(MW);
@@ -431,6 +479,7 @@ static void on_qp_send(struct ibv_qp *qp)
 	struct ibv_mw *mw = use_slot(mw_slot);
 	struct ibv_send_wr wr[4], *bad;
 	struct ibv_sge sge[4][2];
+	uint32_t srqn = random_srqn();
 	int k, n = 1 + below(4);
 
 	for (k = 0; mr && ah && k < n; k++) {
@@ -438,6 +487,8 @@ static void on_qp_send(struct ibv_qp *qp)
 		sge[k][1] = random_sge(mr);
 		sge[k][1].length %= 100;
 		fill_send(&wr[k], qp, sge[k], mr, ah);
+		if (qp->qp_type == IBV_QPT_XRC_SEND)
+			wr[k].qp_type.xrc.remote_srqn = srqn;
 		if (mw && qp->qp_type != IBV_QPT_UD) {
 			if (below(6) == 0)
 				fill_window(&wr[k], mr, mw);
@@ -535,7 +586,7 @@ static void on_cq(void)
 static void on_srq(void)
 {
 	struct ibv_srq_attr attr = { .max_wr = 1 + below(200), .srq_limit = below(20) };
-	struct slot *slot = any_slot(SRQ);
+	struct slot *slot = any_slot(below(2) ? SRQ : XRC_SRQ);
 	struct ibv_srq *srq = use_slot(slot);
 
 	if (srq) {
@@ -728,7 +779,7 @@ static void make_all(void)
 /* No thread uses anything any more, so everything can be destroyed. */
 static void destroy_all(void)
 {
-	static const enum kind order[] = { QP, AH, MW, MR, SRQ, CQ, PD };
+	static const enum kind order[] = { QP, AH, MW, MR, SRQ, XRC_SRQ, CQ, PD };
 	size_t k;
 	int i;
 
@@ -755,6 +806,7 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 	dm = ibv_alloc_dm(o->context, &attr);
 	if (!dm)
 		die("ibv_alloc_dm");
+	make_xrc_objects(o);
 	make_all();
 	for (i = 0; i < THREADS; i++)
 		start(count++, random_step);

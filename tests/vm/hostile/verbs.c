@@ -118,7 +118,7 @@ static void bad_qps(struct objects *o)
 	}
 	attr.cap = (struct ibv_qp_cap){ .max_send_wr = 1, .max_send_sge = 1 };
 	for (type = 0; type < 300; type++) {
-		if (type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD)
+		if (type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD || type == IBV_QPT_XRC_SEND)
 			continue;
 		attr.qp_type = type;
 		expect(!ibv_create_qp(o->pd, &attr), "a QP of type %d", type);

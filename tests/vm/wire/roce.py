@@ -10,6 +10,7 @@ from scapy.packet import Packet
 
 _ops['SEND_LAST_WITH_INVALIDATE'] = 0x16
 _ops['SEND_ONLY_WITH_INVALIDATE'] = 0x17
+_transports['XRC'] = 0xa0    # annex A14
 
 
 class Header(Packet):
@@ -41,6 +42,10 @@ class DETH(Header):
     fields_desc = [XIntField('qkey', 0), BitField('resv', 0, 8), XBitField('sqpn', 0, 24)]
 
 
+class XRCETH(Header):
+    fields_desc = [BitField('resv', 0, 8), XBitField('srqn', 0, 24)]
+
+
 class Aeth(Header):
     fields_desc = AETH.fields_desc
 
@@ -55,6 +60,13 @@ EXTENSIONS = {
     'ACKNOWLEDGE': [Aeth], 'ATOMIC_ACKNOWLEDGE': [Aeth, AtomicAckETH], 'COMPARE_SWAP': [AtomicETH],
     'FETCH_ADD': [AtomicETH],
 }
+
+
+def service_headers(transport, op):
+    """The header that every request of a transport has."""
+    if transport == 'UD':
+        return [DETH]
+    return [XRCETH] if transport == 'XRC' and 'RESPONSE' not in op and 'ACKNOWLEDGE' not in op else []
 
 
 def opcode(transport, op):
@@ -76,7 +88,7 @@ class Seen:
         self.transport = transports.get(self.bth.opcode & 0xe0)
         self.op = names.get(self.bth.opcode & 0x1f)
         body = bytes(self.udp)[8 + 12:-4]
-        for header in ([DETH] if self.transport == 'UD' else []) + EXTENSIONS.get(self.op, []):
+        for header in service_headers(self.transport, self.op) + EXTENSIONS.get(self.op, []):
             part = header(body)
             setattr(self, header.__name__.lower(), part)
             body = body[len(header()):]

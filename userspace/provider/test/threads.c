@@ -409,6 +409,7 @@ KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 /* Functions of libibverbs that verbs.c uses and this program never calls. */
 #define UNUSED(name)	__asm__(".globl " #name "\n" #name ":\n\t.byte 0")
 
+UNUSED(execute_ioctl);
 UNUSED(ibv_cmd_alloc_mw);
 UNUSED(ibv_cmd_alloc_pd);
 UNUSED(ibv_cmd_close_xrcd);
@@ -422,6 +423,7 @@ UNUSED(ibv_cmd_modify_cq);
 UNUSED(ibv_cmd_open_qp);
 UNUSED(ibv_cmd_open_xrcd);
 UNUSED(ibv_cmd_query_device_any);
+UNUSED(ibv_cmd_query_mr);
 UNUSED(ibv_cmd_query_port);
 UNUSED(ibv_cmd_query_qp);
 UNUSED(ibv_cmd_query_srq);

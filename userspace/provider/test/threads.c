@@ -410,6 +410,7 @@ KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 #define UNUSED(name)	__asm__(".globl " #name "\n" #name ":\n\t.byte 0")
 
 UNUSED(execute_ioctl);
+UNUSED(ibv_cmd_alloc_dm);
 UNUSED(ibv_cmd_alloc_mw);
 UNUSED(ibv_cmd_alloc_pd);
 UNUSED(ibv_cmd_close_xrcd);
@@ -419,6 +420,7 @@ UNUSED(ibv_cmd_dealloc_mw);
 UNUSED(ibv_cmd_dealloc_pd);
 UNUSED(ibv_cmd_dereg_mr);
 UNUSED(ibv_cmd_destroy_ah);
+UNUSED(ibv_cmd_free_dm);
 UNUSED(ibv_cmd_modify_cq);
 UNUSED(ibv_cmd_open_qp);
 UNUSED(ibv_cmd_open_xrcd);
@@ -428,6 +430,7 @@ UNUSED(ibv_cmd_query_port);
 UNUSED(ibv_cmd_query_qp);
 UNUSED(ibv_cmd_query_srq);
 UNUSED(ibv_cmd_reg_dmabuf_mr);
+UNUSED(ibv_cmd_reg_dm_mr);
 UNUSED(ibv_cmd_reg_mr);
 UNUSED(ibv_cmd_rereg_mr);
 

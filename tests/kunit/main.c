@@ -3,5 +3,8 @@
 
 #include <linux/module.h>
 
+#include "compat.h"
+
 MODULE_DESCRIPTION("Unit tests of arx");
 MODULE_LICENSE("Dual BSD/GPL");
+ARX_IMPORT_DMA_BUF

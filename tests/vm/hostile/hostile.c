@@ -20,16 +20,29 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-heap.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 #include "hostile.h"
 
 static int bad;
+
+int make_dmabuf(size_t size)
+{
+	struct dma_heap_allocation_data data = { .len = size, .fd_flags = O_RDWR | O_CLOEXEC };
+	int dev = open("/dev/dma_heap/system", O_RDWR);
+	bool made = dev >= 0 && !ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
+
+	close(dev);
+	return made ? (int)data.fd : -1;
+}
 
 void die(const char *what)
 {

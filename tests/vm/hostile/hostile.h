@@ -54,6 +54,8 @@ void random_bytes(void *to, size_t len);
 double now(void);
 
 void die(const char *what);
+/* A dma-buf of the system heap, or -1. */
+int make_dmabuf(size_t size);
 /* v6: the GID, and so the address family, of the QPs */
 void make_objects(struct objects *o, const char *device, bool v6);
 void make_xrc_objects(struct objects *o);

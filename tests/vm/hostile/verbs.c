@@ -308,6 +308,35 @@ static void bad_dms(struct objects *o)
 	expect(mr && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "the end of device memory");
 }
 
+/* Ranges and access of a dma-buf: a region lies in the buffer, or is refused. */
+static void random_dmabufs(struct objects *o)
+{
+	const uint64_t size = 5 * 4096;
+	int fd = make_dmabuf(size), i;
+	struct ibv_mr *mr;
+
+	expect(!ibv_reg_dmabuf_mr(o->pd, 0, 0, 0, -1, 0) && errno == EOPNOTSUPP, "DMA buffer -1: %s", strerror(errno));
+	if (fd < 0)
+		return;
+	for (i = 0; i < 1000; i++) {
+		uint64_t offset = below(4) ? below(size + 100) : random64(), len = below(4) ? below(size) : random64();
+		uint64_t iova = (random64() & ~4095ull) | (offset & 4095);
+		bool fits = len && offset < size && len <= size - offset && iova + len - 1 >= iova;
+
+		mr = ibv_reg_dmabuf_mr(o->pd, offset, len, iova, fd, IBV_ACCESS_LOCAL_WRITE);
+		expect(!!mr == fits, "a region of %#llx bytes from byte %#llx of a DMA buffer", (unsigned long long)len,
+		       (unsigned long long)offset);
+		if (mr && !below(8))
+			expect(ibv_rereg_mr(mr, 1 + below(7), o->pd, o->mem, 4096, 0), "ibv_rereg_mr of a DMA buffer");
+		if (mr)
+			ibv_dereg_mr(mr);
+		mr = ibv_reg_dmabuf_mr(o->pd, offset, len, iova, fd, random64());
+		if (mr)
+			ibv_dereg_mr(mr);
+	}
+	close(fd);
+}
+
 /* Files that are no command files, and handles of what is not there. */
 static void bad_imports(struct objects *o)
 {
@@ -446,6 +475,7 @@ void abuse_verbs(struct objects *o)
 	bad_addresses(o);
 	bad_extensions(o);
 	bad_dms(o);
+	random_dmabufs(o);
 	bad_imports(o);
 	misnamed_objects(o);
 	kernel_verbs(o);

@@ -9,6 +9,9 @@
 #define _GNU_SOURCE		/* for CPU sets */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -2484,6 +2488,130 @@ close:
 	return !has_failed();
 }
 
+/* ---- memory of a dma-buf ---- */
+
+/* A buffer of pages of a memfd. -1 if the kernel cannot make one. */
+static int make_udmabuf(size_t size)
+{
+	int mem = memfd_create("verify", MFD_ALLOW_SEALING), dev = open("/dev/udmabuf", O_RDWR), fd = -1;
+	struct udmabuf_create create = { .memfd = mem, .size = size };
+
+	if (dev >= 0 && mem >= 0 && !ftruncate(mem, size) && !fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK))
+		fd = ioctl(dev, UDMABUF_CREATE, &create);
+	close(dev);
+	close(mem);
+	return fd;
+}
+
+/* A buffer of the system heap. */
+static int make_heap_buffer(size_t size)
+{
+	struct dma_heap_allocation_data data = { .len = size, .fd_flags = O_RDWR | O_CLOEXEC };
+	int dev = open("/dev/dma_heap/system", O_RDWR);
+	bool made = dev >= 0 && !ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
+
+	close(dev);
+	return made ? (int)data.fd : -1;
+}
+
+static void sync_buffer(int fd, int flags)
+{
+	struct dma_buf_sync sync = { .flags = flags | DMA_BUF_SYNC_RW };
+
+	if (ioctl(fd, DMA_BUF_IOCTL_SYNC, &sync))
+		failed("DMA_BUF_IOCTL_SYNC: %s", strerror(errno));
+}
+
+#define DMABUF_IOVA	0x7000
+
+/* A's requests to B's region, which begins in page 1 of the buffer. */
+static void use_dmabuf(struct end *e, uint8_t *map, struct ibv_mr *mr, int fd)
+{
+	struct ibv_sge out = piece(e, 0, MEM), in = piece(e, MEM / 2, MEM / 2);
+	struct ibv_send_wr wr;
+	size_t i;
+
+	if (is(B))
+		post_recv_sge(e, 101, (struct ibv_sge){ DMABUF_IOVA + 8192, 4096, mr->lkey });
+	give(e, is(B) ? mr->rkey : 0, DMABUF_IOVA);
+	if (is(A)) {
+		post(e, request(e, 1, IBV_WR_RDMA_WRITE, &out));
+		expect(e, 1, IBV_WC_SUCCESS);
+		memset(e->mem.base, OTHER, MEM);
+		post_send(e, 2, 0, 4096);
+		wr = request(e, 3, IBV_WR_RDMA_READ, &in);
+		wr.wr.rdma.remote_addr += MEM / 2;
+		post(e, wr);
+		expect(e, 2, IBV_WC_SUCCESS);
+		expect(e, 3, IBV_WC_SUCCESS);
+		if (e->mem.base[MEM / 2] != SENT || e->mem.base[MEM - 1] != SENT)
+			failed("the READ got other bytes");
+		memset(e->mem.base, SENT, MEM);
+	} else {
+		expect(e, 101, IBV_WC_SUCCESS);
+		sync_buffer(fd, DMA_BUF_SYNC_START);
+		for (i = 0; !has_failed() && i < MEM; i++)
+			if (map[4096 + i] != (i >= 8192 && i < 8192 + 4096 ? OTHER : SENT))
+				failed("byte %zu of the buffer is %#x", i, map[4096 + i]);
+		if (map[4095] || map[4096 + MEM])
+			failed("bytes beside the region were written");
+		sync_buffer(fd, DMA_BUF_SYNC_END);
+	}
+	try_remote(e, IBV_WR_RDMA_WRITE, MEM - 64, 64, true);
+	try_remote(e, IBV_WR_RDMA_WRITE, MEM - 63, 64, false);
+}
+
+static bool dmabuf_case(const struct config *c, int (*make)(size_t size))
+{
+	int fd = is(B) ? make(MEM + 8192) : 0, other;
+	struct ibv_mr *mr = NULL;
+	uint8_t *map = NULL;
+	struct end e;
+
+	ctl_swap(&fd, &other, sizeof(fd));
+	if (fd < 0 || other < 0)
+		return skipped("no such buffer here");
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		map = mmap(NULL, MEM + 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (ibv_reg_dmabuf_mr(e.pd, 4096, MEM + 8192, DMABUF_IOVA, fd, ACCESS_ALL) || errno != EINVAL)
+			failed("a region beyond the buffer, or %s", strerror(errno));
+		mr = ibv_reg_dmabuf_mr(e.pd, 4096, MEM, DMABUF_IOVA, fd, ACCESS_ALL);
+		if (!mr)
+			failed("ibv_reg_dmabuf_mr: %s", strerror(errno));
+	}
+	ctl_barrier();
+	if (!has_failed())
+		use_dmabuf(&e, map, mr, fd);
+	if (mr) {
+		/* The region keeps the buffer. */
+		close(fd);
+		munmap(map, MEM + 8192);
+		fd = -1;
+	}
+	if (!has_failed())
+		try_remote(&e, IBV_WR_RDMA_WRITE, 0, 64, true);
+	if (mr)
+		check_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+close:
+	if (is(B) && fd >= 0)
+		close(fd);
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
+static bool dmabuf_of_memfd(const struct config *c)
+{
+	return dmabuf_case(c, make_udmabuf);
+}
+
+static bool dmabuf_of_heap(const struct config *c)
+{
+	return dmabuf_case(c, make_heap_buffer);
+}
+
 /* ---- objects of another process ---- */
 
 struct shared { /* in memory of both processes */
@@ -3122,6 +3250,8 @@ const struct fail_case fail_cases[] = {
 	{ "rereg_all", rereg_all },
 	{ "imported", imported },
 	{ "device_memory", device_memory },
+	{ "dmabuf_of_memfd", dmabuf_of_memfd },
+	{ "dmabuf_of_heap", dmabuf_of_heap },
 	{ "zero_based", zero_based },
 	{ "windows", windows },
 	{ "reset_busy", reset_busy },

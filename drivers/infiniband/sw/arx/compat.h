@@ -9,6 +9,7 @@
 #define ARX_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/sched/vhost_task.h>
 #include <linux/timer.h>
@@ -194,6 +195,13 @@ static inline void arx_task_stop(struct vhost_task *task)
 #endif
 }
 
+/* A namespace of symbols became a string. */
+#ifdef ARX_HAS_NS_STRING
+#define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF");
+#else
+#define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF);
+#endif
+
 /*
  * Verbs whose signature changed. A function of the driver has the newer
  * signature without the parameters that arx does not use. ARX_ADAPT_*(fn)
@@ -210,7 +218,26 @@ static struct ib_mr *fn##_op(struct ib_pd *pd, u64 start, u64 length,	\
 		return ERR_PTR(-EOPNOTSUPP);				\
 	return fn(pd, start, length, iova, access, udata);		\
 }
+
+#define ARX_ADAPT_REG_USER_MR_DMABUF(fn)				\
+static struct ib_mr *fn##_op(struct ib_pd *pd, u64 offset, u64 length,	\
+			     u64 iova, int fd, int access,		\
+			     struct ib_dmah *dmah,			\
+			     struct uverbs_attr_bundle *attrs)		\
+{									\
+	if (dmah)							\
+		return ERR_PTR(-EOPNOTSUPP);				\
+	return fn(pd, offset, length, iova, fd, access);		\
+}
 #else
+#define ARX_ADAPT_REG_USER_MR_DMABUF(fn)				\
+static struct ib_mr *fn##_op(struct ib_pd *pd, u64 offset, u64 length,	\
+			     u64 iova, int fd, int access,		\
+			     struct uverbs_attr_bundle *attrs)		\
+{									\
+	return fn(pd, offset, length, iova, fd, access);		\
+}
+
 #define ARX_ADAPT_REG_USER_MR(fn)					\
 static struct ib_mr *fn##_op(struct ib_pd *pd, u64 start, u64 length,	\
 			     u64 iova, int access,			\

@@ -22,6 +22,7 @@ struct arx_mr;
  * enum arx_key_kind - what a key names
  * @ARX_KEY_USER: memory of an application
  * @ARX_KEY_DEVICE: device memory
+ * @ARX_KEY_DMABUF: memory of a dma-buf
  * @ARX_KEY_DMA: all memory, for kernel consumers
  * @ARX_KEY_FAST: memory that a kernel consumer registers by work requests, and
  *	that a work request or a peer invalidates
@@ -34,6 +35,7 @@ struct arx_mr;
 enum arx_key_kind {
 	ARX_KEY_USER,
 	ARX_KEY_DEVICE,
+	ARX_KEY_DMABUF,
 	ARX_KEY_DMA,
 	ARX_KEY_FAST,
 	ARX_KEY_WINDOW_1,
@@ -134,7 +136,8 @@ static inline bool arx_key_is_revocable(const struct arx_key *key)
 /* True if windows can be bound to what the key names. */
 static inline bool arx_key_has_windows(const struct arx_key *key)
 {
-	return key->kind == ARX_KEY_USER || key->kind == ARX_KEY_DEVICE;
+	return key->kind == ARX_KEY_USER || key->kind == ARX_KEY_DEVICE ||
+	       key->kind == ARX_KEY_DMABUF;
 }
 
 /* In a section. The caller must check that the key has exactly this value. */

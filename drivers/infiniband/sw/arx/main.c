@@ -43,6 +43,7 @@
 MODULE_AUTHOR("The arx developers");
 MODULE_DESCRIPTION("RDMA over any Ethernet device (RoCEv2)");
 MODULE_LICENSE("Dual BSD/GPL");
+ARX_IMPORT_DMA_BUF
 
 /* Bits of a number: rkeys have eight more, QPNs have 24 bits (9.2.3). */
 #define ARX_ID_BITS	24
@@ -319,6 +320,7 @@ static void arx_dealloc_driver(struct ib_device *ib)
 }
 
 ARX_ADAPT_REG_USER_MR(arx_reg_user_mr)
+ARX_ADAPT_REG_USER_MR_DMABUF(arx_reg_user_mr_dmabuf)
 ARX_ADAPT_RESIZE_CQ(arx_resize_cq)
 
 static ssize_t capture_show(struct device *device,
@@ -418,6 +420,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.ARX_RESIZE_CQ = arx_resize_cq_op,
 	.get_dma_mr = arx_get_dma_mr,
 	.reg_user_mr = arx_reg_user_mr_op,
+	.reg_user_mr_dmabuf = arx_reg_user_mr_dmabuf_op,
 	.rereg_user_mr = arx_rereg_user_mr,
 	.dereg_mr = arx_dereg_mr,
 	.alloc_mw = arx_alloc_mw,

@@ -13,6 +13,7 @@
 #include <rdma/iter.h>
 
 #include "compat.h"
+#include "dmabuf.h"
 #include "mr.h"
 
 /* Access that a consumer may request. Hints are accepted and ignored. */
@@ -167,6 +168,8 @@ static void arx_mr_free(struct arx_mr *mr)
 {
 	arx_object_end(mr->ib.device, ARX_KIND_MR);
 	ib_umem_release(mr->umem);
+	if (mr->dmabuf)
+		arx_dmabuf_put(mr->dmabuf);
 	kvfree(mr->blocks);
 	kfree(mr);
 }
@@ -304,6 +307,29 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	return arx_mr_publish(mr);
 }
 
+/* A region of pages, not published yet, that begins @offset bytes into them. */
+static struct arx_mr *arx_mr_lay(struct ib_pd *pd, enum arx_key_kind kind,
+				 u64 offset, u64 length,
+				 void *(*page)(void *of, size_t n), void *of)
+{
+	size_t first = offset >> PAGE_SHIFT;
+	size_t n = DIV_ROUND_UP(offset + length, PAGE_SIZE) - first;
+	struct arx_mr *mr;
+
+	if (n > U32_MAX)
+		return ERR_PTR(-ENOMEM);
+	mr = arx_mr_alloc(pd, kind, n);
+	if (IS_ERR(mr))
+		return mr;
+	mr->block_shift = PAGE_SHIFT;
+	for (; mr->nblocks < n; mr->nblocks++)
+		mr->blocks[mr->nblocks] = page(of, first + mr->nblocks);
+	mr->key.offset = offset_in_page(offset);
+	mr->key.length = length;
+	mr->ib.length = length;
+	return mr;
+}
+
 /**
  * arx_mr_of_pages - a region that begins at address 0, in memory of the device
  * @pd: protection domain
@@ -319,22 +345,57 @@ struct ib_mr *arx_mr_of_pages(struct ib_pd *pd, u64 offset, u64 length,
 			      int access, void *(*page)(void *of, size_t n),
 			      void *of)
 {
-	size_t first = offset >> PAGE_SHIFT;
-	size_t n = DIV_ROUND_UP(offset + length, PAGE_SIZE) - first;
 	struct arx_mr *mr;
 
 	if (access & ~ARX_MR_USER_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	mr = arx_mr_alloc(pd, ARX_KEY_DEVICE, n);
+	mr = arx_mr_lay(pd, ARX_KEY_DEVICE, offset, length, page, of);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-	mr->block_shift = PAGE_SHIFT;
-	for (; mr->nblocks < n; mr->nblocks++)
-		mr->blocks[mr->nblocks] = page(of, first + mr->nblocks);
 	mr->key.access = access | ARX_KEY_LOCAL;
-	mr->key.offset = offset_in_page(offset);
-	mr->key.length = length;
-	mr->ib.length = length;
+	return arx_mr_publish(mr);
+}
+
+/**
+ * arx_reg_user_mr_dmabuf - verb: memory of a dma-buf
+ * @pd: protection domain
+ * @offset: of the first byte in the buffer
+ * @length: bytes
+ * @iova: address of the first byte in work requests; 0 if @access says so
+ * @fd: of the buffer
+ * @access: enum ib_access_flags
+ *
+ * Context: process of the application.
+ * Return: the region, -EINVAL if the addresses wrap around, -EOPNOTSUPP for
+ * unsupported access, -ENOMEM, or as arx_dmabuf_get().
+ */
+struct ib_mr *arx_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
+				     u64 iova, int fd, int access)
+{
+	struct arx_dmabuf *buf;
+	struct arx_mr *mr;
+	u64 last;
+
+	if (access & ~ARX_MR_USER_ACCESS)
+		return ERR_PTR(-EOPNOTSUPP);
+	buf = arx_dmabuf_get(fd, offset, length);
+	if (IS_ERR(buf))
+		return ERR_CAST(buf);
+	if (access & IB_ZERO_BASED)
+		iova = 0;
+	if (check_add_overflow(iova, length - 1, &last))
+		mr = ERR_PTR(-EINVAL);
+	else
+		mr = arx_mr_lay(pd, ARX_KEY_DMABUF, offset, length,
+				arx_dmabuf_page, buf);
+	if (IS_ERR(mr)) {
+		arx_dmabuf_put(buf);
+		return ERR_CAST(mr);
+	}
+	mr->dmabuf = buf;
+	mr->key.access = access | ARX_KEY_LOCAL;
+	mr->key.iova = iova;
+	mr->ib.iova = iova;
 	return arx_mr_publish(mr);
 }
 
@@ -377,7 +438,8 @@ static struct ib_mr *arx_mr_again(struct arx_mr *mr, struct ib_pd *pd,
  *
  * Context: may sleep. While it works, no window can be bound to the region.
  * Return: NULL if @ib has been changed, a new region with a new key that
- * replaces it, -EBUSY if a window is bound to it, or as arx_reg_user_mr().
+ * replaces it, -EBUSY if a window is bound to it, -EOPNOTSUPP if its memory is
+ * not the process's own, or as arx_reg_user_mr().
  */
 struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				u64 length, u64 iova, int access,
@@ -388,7 +450,7 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->key.access & ~ARX_KEY_LOCAL;
-	if (access & ~ARX_MR_USER_ACCESS)
+	if (access & ~ARX_MR_USER_ACCESS || mr->key.kind != ARX_KEY_USER)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!arx_key_close(&mr->key))
 		return ERR_PTR(-EBUSY);

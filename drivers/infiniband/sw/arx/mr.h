@@ -16,6 +16,7 @@
  * @blocks: kernel address of each block; a DMA MR has none, its addresses are
  *	kernel addresses
  * @umem: pinned user memory, or NULL
+ * @dmabuf: buffer that has the memory, or NULL
  * @ib: the core's part. A kernel consumer may write the next key into it before
  *	it registers with it
  *
@@ -29,6 +30,7 @@ struct arx_mr {
 	u32 max_blocks;
 	void **blocks;
 	struct ib_umem *umem;
+	struct arx_dmabuf *dmabuf;
 	struct ib_mr ib;
 };
 
@@ -76,6 +78,8 @@ struct ib_mr *arx_mr_of_pages(struct ib_pd *pd, u64 offset, u64 length,
 struct ib_mr *arx_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 			      int access, struct ib_udata *udata);
+struct ib_mr *arx_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
+				     u64 iova, int fd, int access);
 struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				u64 length, u64 iova, int access,
 				struct ib_pd *pd, struct ib_udata *udata);

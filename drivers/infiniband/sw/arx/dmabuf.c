@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Memory of a dma-buf. The device has no DMA, so it is a user of the buffer by
+ * CPU: the exporter maps the buffer for the kernel, which keeps it in place,
+ * and access begins and ends with the region. The data path uses the pages by
+ * their addresses in the direct map. Buffers that are no such pages (memory of
+ * a card) are refused.
+ */
+
+#include <linux/dma-buf.h>
+#include <linux/mm.h>
+#include <linux/net.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "dmabuf.h"
+
+/**
+ * struct arx_dmabuf - a buffer in use by a region
+ * @buf: the buffer, held
+ * @map: the exporter's mapping, which keeps the buffer in place
+ */
+struct arx_dmabuf {
+	struct dma_buf *buf;
+	struct iosys_map map;
+};
+
+#if IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)
+/* The page at @at of the mapping, or NULL. */
+static struct page *arx_dmabuf_find(const struct arx_dmabuf *buf, size_t at)
+{
+	void *p = buf->map.vaddr + at;
+
+	if (is_vmalloc_addr(p))
+		return vmalloc_to_page(p);
+	return virt_addr_valid(p) ? virt_to_page(p) : NULL;
+}
+
+/* True if packets can refer to all pages. */
+static bool arx_dmabuf_is_pages(const struct arx_dmabuf *buf)
+{
+	size_t at;
+
+	if (buf->map.is_iomem || !PAGE_ALIGNED(buf->map.vaddr))
+		return false;
+	for (at = 0; at < buf->buf->size; at += PAGE_SIZE) {
+		struct page *page = arx_dmabuf_find(buf, at);
+
+		if (!page || !sendpage_ok(page))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Map @buf->buf and begin to use it. (If the exporter has no memory to map it,
+ * the kernel warns, once.)
+ */
+static int arx_dmabuf_begin(struct arx_dmabuf *buf)
+{
+	int err;
+
+	/* dma_buf_vmap() would return -EINVAL, which programs misread. */
+	if (!buf->buf->ops->vmap)
+		return -EOPNOTSUPP;
+	err = dma_buf_vmap_unlocked(buf->buf, &buf->map);
+	if (err)
+		return err;
+	err = -EOPNOTSUPP;
+	if (arx_dmabuf_is_pages(buf))
+		err = dma_buf_begin_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+	if (err)
+		dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+	return err;
+}
+
+static void arx_dmabuf_end(struct arx_dmabuf *buf)
+{
+	dma_buf_end_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+	dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+}
+
+/**
+ * arx_dmabuf_get - begin to use a buffer
+ * @fd: of the buffer
+ * @offset: of the first byte
+ * @length: bytes
+ *
+ * Context: process of the application.
+ * Return: the buffer; -EOPNOTSUPP if its memory is not pages of the kernel;
+ * also for a negative @fd, by which NCCL asks whether GPUs may share their
+ * memory; -EINVAL for a range beyond the buffer; or the error of the exporter.
+ */
+struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length)
+{
+	struct arx_dmabuf *buf;
+	u64 end;
+	int err;
+
+	if (fd < 0)
+		return ERR_PTR(-EOPNOTSUPP);
+	buf = kzalloc(sizeof(*buf), GFP_KERNEL_ACCOUNT);
+	if (!buf)
+		return ERR_PTR(-ENOMEM);
+	buf->buf = dma_buf_get(fd);
+	if (IS_ERR(buf->buf)) {
+		err = PTR_ERR(buf->buf);
+		goto free;
+	}
+	err = -EINVAL;
+	if (!length || check_add_overflow(offset, length, &end) ||
+	    end > buf->buf->size)
+		goto put;
+	err = arx_dmabuf_begin(buf);
+	if (!err)
+		return buf;
+put:
+	dma_buf_put(buf->buf);
+free:
+	kfree(buf);
+	return ERR_PTR(err);
+}
+
+/**
+ * arx_dmabuf_put - end the use of a buffer
+ * @buf: from arx_dmabuf_get()
+ *
+ * Context: may sleep.
+ */
+void arx_dmabuf_put(struct arx_dmabuf *buf)
+{
+	arx_dmabuf_end(buf);
+	dma_buf_put(buf->buf);
+	kfree(buf);
+}
+
+/**
+ * arx_dmabuf_page - a page of a buffer
+ * @of: from arx_dmabuf_get()
+ * @n: number of the page
+ *
+ * Return: its address in the direct map.
+ */
+void *arx_dmabuf_page(void *of, size_t n)
+{
+	return page_address(arx_dmabuf_find(of, n * PAGE_SIZE));
+}
+#else
+struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+void arx_dmabuf_put(struct arx_dmabuf *buf)
+{
+}
+
+void *arx_dmabuf_page(void *of, size_t n)
+{
+	return NULL;
+}
+#endif

@@ -6,6 +6,7 @@
 
 #include "ack.h"
 #include "state.h"
+#include "trace.h"
 
 /*
  * Packets for which an ACK may wait. A requester's window must not be smaller:
@@ -55,6 +56,7 @@ void arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end)
 	resp->ack_syndrome = syndrome;
 	resp->ack_psn = resp->epsn;
 	resp->ack_end = end;
+	trace_arx_nak(qp, syndrome, resp->epsn);
 	if (end != ARX_END_NOTHING)
 		resp->dead = true;
 }
@@ -121,6 +123,7 @@ void arx_ack_sent(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
 
+	trace_arx_ack_sent(qp, resp->ack_syndrome, resp->ack_psn);
 	resp->ack_due = false;
 	resp->unacked = 0;
 	if (arx_psn_diff(resp->msn, resp->acked_msn) > 1)

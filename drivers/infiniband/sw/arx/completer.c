@@ -11,6 +11,7 @@
 #include "sendwr.h"
 #include "sock.h"
 #include "state.h"
+#include "trace.h"
 
 /* Maximum wait in microseconds, unless the receiver asks for more. */
 #define ARX_RNR_DELAY_MAX	20000U
@@ -79,6 +80,7 @@ static __cold void arx_completer_fail(struct arx_qp *qp,
 
 	if (comp->done == arx_published(&qp->req.fetched))
 		return;
+	trace_arx_fault(qp, true, status);
 	arx_completer_finish(qp, arx_qp_swqe(qp, comp->done), status,
 			     vendor_err);
 	arx_qp_send_error(qp);
@@ -207,6 +209,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 {
 	struct arx_comp *comp = &qp->comp;
 
+	trace_arx_acked(qp, comp->una, una);
 	arx_publish(&comp->una, una);
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
@@ -381,6 +384,7 @@ static void arx_completer_ack(struct arx_qp *qp, const struct arx_run *run)
 	}
 	if (qp->comp.una != psn)
 		return;
+	trace_arx_nak_rcvd(qp, run->h.syndrome, psn);
 	if (type == ARX_AETH_RNR)
 		arx_completer_rnr(qp, run->h.syndrome);
 	else if (type == ARX_AETH_NAK)
@@ -495,6 +499,7 @@ bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
 	bool wake;
 
 	spin_lock(&comp->lock);
+	trace_arx_run_in(qp, run, comp->una);
 	rewinds = comp->rewinds;
 	if (arx_qp_may(qp, ARX_QP_ACKED) && arx_completer_in_window(qp, run)) {
 		if (run->h.op == ARX_OP_ACK)
@@ -616,6 +621,7 @@ bool arx_completer_expired(struct arx_qp *qp)
 
 	if (comp->una == comp->timer_una && !arx_completer_excused(qp)) {
 		arx_count(arx_qp_dev(qp), TIMEOUTS);
+		trace_arx_timer(qp, false, comp->retries_left);
 		comp->gap = false;
 		go = arx_completer_retry(qp);
 		if (!go)
@@ -637,6 +643,7 @@ out:
 void arx_completer_rnr_over(struct arx_qp *qp)
 {
 	spin_lock(&qp->comp.lock);
+	trace_arx_timer(qp, true, qp->comp.rnr_left);
 	WRITE_ONCE(qp->comp.rnr_wait, false);
 	arx_completer_rewind(qp);
 	spin_unlock(&qp->comp.lock);

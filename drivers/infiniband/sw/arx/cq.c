@@ -8,6 +8,7 @@
 #include "compat.h"
 #include "cq.h"
 #include "qp.h"
+#include "trace.h"
 
 /* Values of enum ibv_wc_flags that differ from enum ib_wc_flags. */
 #define ARX_CQE_WITH_INV	8
@@ -21,6 +22,7 @@ static void arx_cq_overflow(struct arx_cq *cq)
 		.event = IB_EVENT_CQ_ERR,
 	};
 
+	trace_arx_event(cq->ib.device, cq->ib.res.id, IB_EVENT_CQ_ERR);
 	if (cq->ib.event_handler)
 		cq->ib.event_handler(&event, cq->ib.cq_context);
 }
@@ -81,6 +83,7 @@ static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 static void arx_cq_notify(struct arx_cq *cq)
 {
 	arx_count(to_arx_dev(cq->ib.device), CQ_EVENTS);
+	trace_arx_cq_event(cq);
 	if (cq->ib.uobject)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 	else
@@ -178,6 +181,7 @@ bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
 	if (cq->overflown)
 		return false;
 
+	trace_arx_complete(cq, cqe);
 	slot = arx_ring_entry(&cq->ring, cq->prod);
 	*slot = *cqe;
 	if (cq->ib.uobject)

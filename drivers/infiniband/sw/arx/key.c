@@ -4,6 +4,7 @@
 #include <linux/random.h>
 
 #include "key.h"
+#include "trace.h"
 
 /**
  * arx_key_init - prepare a key
@@ -89,6 +90,7 @@ static int arx_key_take_back(struct arx_key *key)
 	smp_mb();	/* pairs with arx_key_get() */
 	if (atomic_read_acquire(&key->users))
 		return -EBUSY;
+	trace_arx_key_revoked(key);
 	arx_key_unbind(key);
 	return 0;
 }
@@ -177,5 +179,6 @@ void arx_key_remove(struct arx_dev *dev, struct arx_key *key)
 {
 	arx_ids_remove(&dev->keys, &key->id);
 	arx_section_wait();
+	trace_arx_key_revoked(key);
 	arx_key_unbind(key);
 }

@@ -5,6 +5,7 @@
 
 #include "compat.h"
 #include "recvq.h"
+#include "trace.h"
 
 static int arx_recvq_ring(struct arx_ring *ring, u32 max_wr, u32 max_sge,
 			  struct ib_ucontext *uctx, struct arx_ring_info *info)
@@ -191,6 +192,7 @@ void arx_srq_event(struct arx_srq *srq, enum ib_event_type type)
 		.event = type,
 	};
 
+	trace_arx_event(srq->ib.device, srq->id.nr, type);
 	if (srq->ib.event_handler)
 		srq->ib.event_handler(&event, srq->ib.srq_context);
 }

@@ -16,6 +16,7 @@
 #include "sendwr.h"
 #include "state.h"
 #include "swqes.h"
+#include "trace.h"
 #include "tx.h"
 #include "watch.h"
 
@@ -63,6 +64,15 @@ enum arx_turn {
 	ARX_TURN_SPENT,		/* its share is used up */
 };
 
+static const char *const arx_turn_names[] = {
+	[ARX_TURN_GO]		= "go",
+	[ARX_TURN_IDLE]		= "idle",
+	[ARX_TURN_WAIT]		= "wait",
+	[ARX_TURN_BLOCKED]	= "blocked",
+	[ARX_TURN_DROPPED]	= "dropped",
+	[ARX_TURN_SPENT]	= "spent",
+};
+
 /**
  * struct arx_share - work that one caller of the requester may still do
  * @bytes: bytes to hand over, and READ responses of a peer on this machine
@@ -93,6 +103,7 @@ static __cold void arx_requester_fail(struct arx_qp *qp,
 				      struct arx_swqe *swqe,
 				      enum ib_wc_status status)
 {
+	trace_arx_fault(qp, true, status);
 	swqe->status = status;
 	qp->req.failed = true;
 	arx_requester_next(qp);
@@ -133,6 +144,7 @@ static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 	arx_sendwr_take(qp, req->fetched, swqe);
 	swqe->first_psn = req->end_psn;
 	req->end_psn = arx_psn_add(req->end_psn, swqe->npkts);
+	trace_arx_post(qp, swqe);
 	arx_publish(&req->fetched, req->fetched + 1);
 	return ARX_TURN_GO;
 }
@@ -213,9 +225,12 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
  */
 static void arx_requester_seek(struct arx_qp *qp)
 {
+	u32 from = qp->req.psn;
+
 	/* If @una moves after this, the next step seeks again. */
 	qp->req.rewinds = arx_published(&qp->comp.rewinds);
 	arx_requester_go_to(qp, arx_published(&qp->comp.una));
+	trace_arx_rewind(qp, from, qp->req.psn);
 	arx_count(arx_qp_dev(qp), REWINDS);
 }
 
@@ -752,6 +767,7 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 	} while (arx_requester_progressed(qp, &seen));
 	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
 	WRITE_ONCE(req->dropped, turn == ARX_TURN_DROPPED);
+	trace_arx_stop(qp, arx_turn_names[turn]);
 
 	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		arx_completer_retire(qp);

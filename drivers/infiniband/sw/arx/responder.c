@@ -16,6 +16,7 @@
 #include "schedule.h"
 #include "send.h"
 #include "state.h"
+#include "trace.h"
 
 /*
  * XRC: find the SRQ @srqn, its PD and its CQ, for the rest of the section.
@@ -88,6 +89,7 @@ static __cold void arx_responder_fail(struct arx_qp *qp,
 				      enum arx_nak_code code,
 				      enum arx_nak_end end)
 {
+	trace_arx_fault(qp, false, status);
 	if (arx_responder_complete_error(qp, status))
 		end = ARX_END_COMPLETED;
 	arx_ack_nak(qp, ARX_NAK(code), end);
@@ -747,6 +749,7 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run)
 	int err = 0;
 
 	spin_lock(&qp->resp.lock);
+	trace_arx_run_in(qp, run, qp->resp.epsn);
 	if (!arx_qp_may(qp, ARX_QP_RECEIVE))
 		goto out;
 	arx_responder_establish(qp);

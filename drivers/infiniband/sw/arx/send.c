@@ -13,6 +13,7 @@
 #include "schedule.h"
 #include "send.h"
 #include "state.h"
+#include "trace.h"
 #include "tx.h"
 
 /* True if both source addresses are in one layer-3 domain. */
@@ -122,6 +123,7 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	struct arx_tx_batch *batch = &out->batch;
 
 	*peer = arx_send_peer(qp, av, run->h.qpn, batch);
+	trace_arx_run_out(qp, run, *peer);
 	if (!*peer) {
 		/* Made for a peer that was destroyed since: the run is lost. */
 		if (run->len > ARX_TX_RUN_MAX)

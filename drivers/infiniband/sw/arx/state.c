@@ -7,6 +7,7 @@
 
 #include "schedule.h"
 #include "state.h"
+#include "trace.h"
 
 /* All QPs of all devices except QP1, by QPN. */
 struct arx_ids arx_qps;
@@ -37,6 +38,7 @@ void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
 		.event = event,
 	};
 
+	trace_arx_event(qp->ib.device, qp->id.nr, event);
 	if (qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
 }
@@ -44,6 +46,7 @@ void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
 /* State lock held. */
 static void arx_qp_write_state(struct arx_qp *qp, enum ib_qp_state state)
 {
+	trace_arx_state(qp, qp->state, state);
 	WRITE_ONCE(qp->state, state);
 	WRITE_ONCE(qp->may, arx_qp_states[state] & qp->halves);
 }

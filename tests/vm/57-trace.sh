@@ -1,0 +1,93 @@
+#!/bin/bash
+# The tracepoints of architecture.rst's arrows: trace-cmd decodes the events of
+# messages, losses and failures; those that are off record nothing.
+# kernels: 6.12 newest uml
+# timeout: 200
+
+source "$(dirname "$0")/lib.sh"
+
+tracing=/sys/kernel/tracing
+
+# traced CASE...: what verify causes, in $scratch/report
+traced() {
+	cd "$scratch"
+	trace-cmd record -q -e arx -o trace.dat verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "$@"
+	trace-cmd report -i trace.dat >report
+	rm trace.dat
+	wc -l <report
+	not grep -m 5 -iE 'failed to parse|\[unknown|: *$' report
+}
+
+# seen PATTERN...: each has its line, in any order
+seen() {
+	local pattern
+	for pattern; do
+		finds -E ": +$pattern" "$scratch/report" || { echo "no $pattern"; return 1; }
+	done
+}
+
+# in_order PATTERN...: the first lines of the patterns are in this order
+in_order() {
+	local pattern line last=0
+	for pattern; do
+		line=$(grep -nE -m 1 ": +$pattern" "$scratch/report" | cut -d: -f1)
+		echo "line ${line:-none}: $pattern"
+		(( line > last ))
+		last=$line
+	done
+}
+
+message() {
+	traced 'message: op=write size=100000 count=1 window=1'
+	in_order 'arx_state: .*to=RTS' 'arx_post: .*op=write len=100000 ' \
+		'arx_run_out: .*op=write .*flags=first.* to=wire' 'arx_run_in: .*op=write .*flags=first' \
+		'arx_ack_sent: .*kind=ack' 'arx_acked: ' 'arx_complete: .*queue=send .*status=SUCCESS'
+	seen 'arx_stop: .*reason=(wait|idle)' 'arx_key_revoked: .*length=[1-9]'
+	# A QP that got 100000 bytes has seen the PSN that it expected.
+	awk '/arx_run_in: .*op=write/ { split($0, w, /psn=|expected=/); if (w[2] + 0 != w[3] + 0) exit 1 }' \
+		"$scratch/report"
+}
+
+kinds() {
+	traced 'kinds: op=send,read,cas,faa size=8 count=4' 'events: op=send events=1 count=8'
+	seen 'arx_post: .*op=(swap|add)' 'arx_run_out: .*op=response' 'arx_run_in: .*op=atomic-ack' \
+		'arx_complete: .*queue=receive .*status=SUCCESS' 'arx_cq_event: .*cqn='
+}
+
+loss() {
+	h1 tc qdisc add dev eth0 root netem loss 20%
+	traced 'loss: op=send size=8000 count=300 timeout=12'
+	h1 tc qdisc del dev eth0 root
+	seen 'arx_rewind: .*from=[0-9]+ to=[0-9]+' 'arx_nak: .*kind=nak value=0 ' 'arx_nak_rcvd: .*kind=nak value=0 '
+}
+
+failures() {
+	traced 'refused: fail=refuse_write' 'wait: fail=rnr_wait' 'own: fail=send_bad_lkey' 'silence: fail=retry_exceeded'
+	seen 'arx_fault: .*by=responder status=(LOC|REM)_ACCESS_ERR|arx_nak: .*kind=nak value=2 ' \
+		'arx_fault: .*by=requester status=LOC_PROT_ERR' \
+		'arx_event: .*event=QP_ACCESS_ERR' 'arx_nak_rcvd: .*kind=rnr' 'arx_timer: .*timer=rnr' \
+		'arx_timer: .*timer=retransmit' 'arx_state: .*from=RTS to=ERR' \
+		'arx_complete: .*status=RETRY_EXC_ERR' 'arx_complete: .*status=WR_FLUSH_ERR'
+}
+
+# Nothing is recorded by tracepoints that are off, and the module takes them
+# along.
+off() {
+	[[ $(<$tracing/events/arx/enable) == 0 ]]
+	echo >$tracing/trace
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'off: op=mix size=20000 count=20'
+	not finds arx_ $tracing/trace
+	# on while the module is removed
+	echo 1 >$tracing/events/arx/enable
+	arx-hosts down
+	rmmod "$driver"
+	[[ ! -e $tracing/events/arx ]]
+}
+
+hosts --mtu 9000
+mountpoint -q $tracing || mount -t tracefs tracefs $tracing
+check message 40 message
+check kinds 40 kinds
+check loss 60 loss
+check failures 90 failures
+check off 60 off

@@ -23,6 +23,7 @@
 #include "compat.h"
 #include "crc.h"
 #include "cq.h"
+#include "details.h"
 #include "dm.h"
 #include "doorbell.h"
 #include "gids.h"
@@ -391,6 +392,10 @@ static const struct ib_device_ops arx_dev_ops = {
 	.dealloc_driver = arx_dealloc_driver,
 	.alloc_hw_port_stats = arx_alloc_hw_port_stats,
 	.get_hw_stats = arx_get_hw_stats,
+	.fill_res_qp_entry = arx_fill_res_qp_entry,
+	.fill_res_cq_entry = arx_fill_res_cq_entry,
+	.fill_res_srq_entry = arx_fill_res_srq_entry,
+	.fill_res_mr_entry = arx_fill_res_mr_entry,
 
 	.alloc_ucontext = arx_alloc_ucontext,
 	.query_ucontext = arx_query_ucontext,

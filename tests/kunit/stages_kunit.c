@@ -1164,6 +1164,7 @@ static void requester__drops_all_arrive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_REWINDS), 0);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_DUPLICATE_REQUEST), 0);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_OUT_OF_SEQUENCE), 0);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_IMPLIED_NAK), 0);
 }
 
 static void fail_at_second(struct pair *p, struct arx_qp *qp)

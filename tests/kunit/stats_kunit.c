@@ -43,9 +43,43 @@ static void stats__sums(struct kunit *test)
 	free_percpu(dev->stats);
 }
 
+/* Optional counters are off at first, and count only while they are on. */
+static void stats__optional(struct kunit *test)
+{
+	struct arx_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+	struct rdma_hw_stats *stats;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	stats = arx_alloc_hw_port_stats(&dev->ib, 1);
+	KUNIT_ASSERT_NOT_NULL(test, stats);
+	KUNIT_EXPECT_GE(test, ARX_NUM_COUNTERS, 60);
+	for (i = 0; i < ARX_NUM_COUNTERS; i++) {
+		bool optional = i >= ARX_CNT_OPTIONAL;
+
+		KUNIT_EXPECT_EQ(test, optional,
+				test_bit(i, stats->is_disabled));
+		KUNIT_EXPECT_EQ(test, optional,
+				!!(stats->descs[i].flags &
+				   IB_STAT_FLAG_OPTIONAL));
+	}
+	rdma_free_hw_stats_struct(stats);
+
+	KUNIT_EXPECT_FALSE(test, static_key_enabled(&arx_stats_optional));
+	arx_modify_hw_stat(&dev->ib, 1, ARX_CNT_REQ_WAITS, true);
+	arx_modify_hw_stat(&dev->ib, 1, ARX_CNT_REQ_TURNS, true);
+	KUNIT_EXPECT_TRUE(test, static_key_enabled(&arx_stats_optional));
+	KUNIT_EXPECT_EQ(test, hweight_long(dev->optional), 2);
+	arx_modify_hw_stat(&dev->ib, 1, ARX_CNT_REQ_TURNS, false);
+	KUNIT_EXPECT_TRUE(test, static_key_enabled(&arx_stats_optional));
+	arx_stats_exit(dev);
+	KUNIT_EXPECT_FALSE(test, static_key_enabled(&arx_stats_optional));
+}
+
 static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(stats__names),
 	KUNIT_CASE(stats__sums),
+	KUNIT_CASE(stats__optional),
 	{}
 };
 

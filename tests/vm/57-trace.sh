@@ -49,7 +49,7 @@ message() {
 }
 
 kinds() {
-	traced 'kinds: op=send,read,cas,faa size=8 count=4' 'events: op=send events=1 count=8'
+	traced 'kinds: op=send,read,cas,faa size=8 count=4' 'events: op=send events=1 count=8 window=1'
 	seen 'arx_post: .*op=(swap|add)' 'arx_run_out: .*op=response' 'arx_run_in: .*op=atomic-ack' \
 		'arx_complete: .*queue=receive .*status=SUCCESS' 'arx_cq_event: .*cqn='
 }

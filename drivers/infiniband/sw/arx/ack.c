@@ -51,7 +51,11 @@ void arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end)
 {
 	struct arx_resp *resp = &qp->resp;
 
-	arx_count(arx_qp_dev(qp), SENT_NAK);
+	arx_count(qp, SENT_NAK);
+	if (syndrome == ARX_NAK(ARX_NAK_INV_REQ))
+		arx_count(qp, RESP_INVALID);
+	else if (syndrome == ARX_NAK(ARX_NAK_REM_ACCESS))
+		arx_count(qp, RESP_ACCESS);
 	resp->ack_due = true;
 	resp->ack_syndrome = syndrome;
 	resp->ack_psn = resp->epsn;
@@ -124,6 +128,7 @@ void arx_ack_sent(struct arx_qp *qp)
 	struct arx_resp *resp = &qp->resp;
 
 	trace_arx_ack_sent(qp, resp->ack_syndrome, resp->ack_psn);
+	arx_count(qp, ACKS_SENT);
 	resp->ack_due = false;
 	resp->unacked = 0;
 	if (arx_psn_diff(resp->msn, resp->acked_msn) > 1)

@@ -73,7 +73,10 @@ enum arx_kind {
  * @doorbell_usecs: device attribute, see watch.c
  * @capture: device attribute: all traffic is packets that a capture shows, each
  *	alone with its ICRC
- * @stats: per-CPU counters
+ * @stats: per-CPU counters, without those of QPs that are bound to a counter
+ * @optional: a bit for each optional counter that is on
+ * @counters: to which QPs can be bound, see counter.c: mutex of writers, struct
+ *	arx_counter_mem, the last id
  * @gids: the work that makes the core scan the netdev's addresses: whether to
  *	drop all GIDs and scan again, how often to look for the default GID, and
  *	the task that scans for that one; the GIDs; see gids.c
@@ -96,6 +99,12 @@ struct arx_dev {
 	u32 doorbell_usecs;
 	bool capture;
 	struct arx_stats __percpu *stats;
+	unsigned long optional;
+	struct {
+		struct mutex lock;
+		struct list_head list;
+		u32 last_id;
+	} counters;
 	struct {
 		struct delayed_work work;
 		struct task_struct *scanner;

@@ -266,4 +266,44 @@ static int fn##_op(struct ib_cq *ib, int cqe, struct ib_udata *udata)	\
 }
 #endif
 
+/* Newer kernels allocate a counter as the driver says. */
+#ifdef ARX_HAS_COUNTER_INIT
+static inline void arx_counter_init(struct rdma_counter *counter)
+{
+}
+
+struct arx_rdma_counter {
+	struct rdma_counter ib;
+};
+
+#define ARX_COUNTER_INIT					\
+	.counter_init = arx_counter_init,			\
+	INIT_RDMA_OBJ_SIZE(rdma_counter, arx_rdma_counter, ib),
+
+#define ARX_ADAPT_BIND_QP(fn)						\
+static int fn##_op(struct rdma_counter *counter, struct ib_qp *ib,	\
+		   u32 port)						\
+{									\
+	return fn(counter, ib);						\
+}
+#define ARX_ADAPT_UNBIND_QP(fn)						\
+static int fn##_op(struct ib_qp *ib, u32 port)				\
+{									\
+	return fn(ib);							\
+}
+#else
+#define ARX_COUNTER_INIT
+
+#define ARX_ADAPT_BIND_QP(fn)						\
+static int fn##_op(struct rdma_counter *counter, struct ib_qp *ib)	\
+{									\
+	return fn(counter, ib);						\
+}
+#define ARX_ADAPT_UNBIND_QP(fn)						\
+static int fn##_op(struct ib_qp *ib)					\
+{									\
+	return fn(ib);							\
+}
+#endif
+
 #endif /* ARX_COMPAT_H */

@@ -54,6 +54,12 @@ static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
 		.vlan_id = 0xffff,
 	};
 
+	if (unlikely(status != IB_WC_SUCCESS)) {
+		if (status == IB_WC_WR_FLUSH_ERR)
+			arx_count(qp, REQ_FLUSHED);
+		else
+			arx_count(qp, REQ_ERROR);
+	}
 	arx_publish(&comp->reported, comp->done + 1);
 	return arx_cq_put(qp->scq, &cqe);
 }
@@ -229,7 +235,7 @@ static __cold void arx_completer_gap(struct arx_qp *qp)
 	if (comp->gap)
 		return;
 	comp->gap = true;
-	arx_count(arx_qp_dev(qp), OUT_OF_SEQUENCE);
+	arx_count(qp, IMPLIED_NAK);
 	arx_completer_rewind(qp);
 }
 
@@ -300,16 +306,27 @@ static enum ib_wc_status arx_completer_nak_status(u8 code)
 	}
 }
 
+static __cold void arx_completer_count_nak(struct arx_qp *qp, u8 code)
+{
+	if (code == ARX_NAK_INV_REQ || code == ARX_NAK_INV_RD_REQ)
+		arx_count(qp, REQ_INVALID);
+	else if (code == ARX_NAK_REM_ACCESS)
+		arx_count(qp, REQ_ACCESS);
+	else if (code == ARX_NAK_REM_OP)
+		arx_count(qp, REQ_REMOTE_OP);
+}
+
 /* Use one retry; false if none was left, and the QP has failed. */
 static bool arx_completer_retry(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
 	if (!comp->retries_left) {
-		arx_count(arx_qp_dev(qp), RETRY_EXCEEDED);
+		arx_count(qp, RETRY_EXCEEDED);
 		arx_completer_fail(qp, IB_WC_RETRY_EXC_ERR, 0);
 		return false;
 	}
+	arx_count(qp, RETRIES);
 	comp->retries_left--;
 	arx_completer_rewind(qp);
 	return true;
@@ -322,10 +339,11 @@ static __cold void arx_completer_nak(struct arx_qp *qp, u8 syndrome)
 	if (!arx_completer_current(qp))
 		return;
 	if (code == ARX_NAK_SEQ_ERR) {
-		arx_count(arx_qp_dev(qp), RCVD_SEQ_NAK);
+		arx_count(qp, RCVD_SEQ_NAK);
 		arx_completer_retry(qp);
 		return;
 	}
+	arx_completer_count_nak(qp, code);
 	arx_completer_fail(qp, arx_completer_nak_status(code), syndrome);
 }
 
@@ -353,9 +371,9 @@ static __cold void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
 
 	if (comp->rnr_wait || !arx_completer_current(qp))
 		return;
-	arx_count(arx_qp_dev(qp), RCVD_RNR_NAK);
+	arx_count(qp, RCVD_RNR_NAK);
 	if (!comp->rnr_left) {
-		arx_count(arx_qp_dev(qp), RNR_RETRY_EXCEEDED);
+		arx_count(qp, RNR_RETRY_EXCEEDED);
 		arx_completer_fail(qp, IB_WC_RNR_RETRY_EXC_ERR, syndrome);
 		return;
 	}
@@ -372,6 +390,7 @@ static void arx_completer_ack(struct arx_qp *qp, const struct arx_run *run)
 	u8 type = FIELD_GET(ARX_AETH_TYPE, run->h.syndrome);
 	u32 psn = run->h.psn;
 
+	arx_count(qp, ACKS_RCVD);
 	if (type == ARX_AETH_ACK) {
 		if (!arx_completer_advance(qp, arx_psn_add(psn, 1)))
 			arx_completer_gap(qp);
@@ -620,7 +639,7 @@ bool arx_completer_expired(struct arx_qp *qp)
 		goto out;
 
 	if (comp->una == comp->timer_una && !arx_completer_excused(qp)) {
-		arx_count(arx_qp_dev(qp), TIMEOUTS);
+		arx_count(qp, TIMEOUTS);
 		trace_arx_timer(qp, false, comp->retries_left);
 		comp->gap = false;
 		go = arx_completer_retry(qp);
@@ -643,6 +662,7 @@ out:
 void arx_completer_rnr_over(struct arx_qp *qp)
 {
 	spin_lock(&qp->comp.lock);
+	arx_count(qp, RNR_WAITS);
 	trace_arx_timer(qp, true, qp->comp.rnr_left);
 	WRITE_ONCE(qp->comp.rnr_wait, false);
 	arx_completer_rewind(qp);

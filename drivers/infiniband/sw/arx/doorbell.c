@@ -73,7 +73,7 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 		return nth ? 0 : -EINVAL;
 
 	if (!nth)
-		arx_count(arx_qp_dev(qp), KICKS);
+		arx_count(qp, KICKS);
 	more = arx_requester_kick(qp);
 	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_qp_schedule(qp);

@@ -22,6 +22,7 @@
 #include "arx.h"
 #include "compat.h"
 #include "crc.h"
+#include "counter.h"
 #include "cq.h"
 #include "details.h"
 #include "dm.h"
@@ -315,6 +316,8 @@ static void arx_dealloc_driver(struct ib_device *ib)
 	arx_ids_destroy(&dev->keys);
 	arx_ids_destroy(&dev->ahs);
 	arx_ids_destroy(&dev->srqs);
+	arx_counters_exit(dev);
+	arx_stats_exit(dev);
 	free_percpu(dev->stats);
 	netdev_put(dev->netdev, &dev->netdev_tracker);
 	module_put(THIS_MODULE);
@@ -323,6 +326,8 @@ static void arx_dealloc_driver(struct ib_device *ib)
 ARX_ADAPT_REG_USER_MR(arx_reg_user_mr)
 ARX_ADAPT_REG_USER_MR_DMABUF(arx_reg_user_mr_dmabuf)
 ARX_ADAPT_RESIZE_CQ(arx_resize_cq)
+ARX_ADAPT_BIND_QP(arx_counter_bind_qp)
+ARX_ADAPT_UNBIND_QP(arx_counter_unbind_qp)
 
 static ssize_t capture_show(struct device *device,
 			    struct device_attribute *attr, char *buf)
@@ -392,6 +397,13 @@ static const struct ib_device_ops arx_dev_ops = {
 	.dealloc_driver = arx_dealloc_driver,
 	.alloc_hw_port_stats = arx_alloc_hw_port_stats,
 	.get_hw_stats = arx_get_hw_stats,
+	.modify_hw_stat = arx_modify_hw_stat,
+	.counter_bind_qp = arx_counter_bind_qp_op,
+	.counter_unbind_qp = arx_counter_unbind_qp_op,
+	.counter_dealloc = arx_counter_dealloc,
+	.counter_alloc_stats = arx_counter_alloc_stats,
+	.counter_update_stats = arx_counter_update_stats,
+	ARX_COUNTER_INIT
 	.fill_res_qp_entry = arx_fill_res_qp_entry,
 	.fill_res_cq_entry = arx_fill_res_cq_entry,
 	.fill_res_srq_entry = arx_fill_res_srq_entry,
@@ -459,6 +471,8 @@ static bool arx_port_follow(struct arx_dev *dev)
 	bool changed = active != dev->port_active;
 
 	ASSERT_RTNL();
+	if (changed && !active)
+		arx_count(dev, LINK_DOWNED);
 	WRITE_ONCE(dev->port_active, active);
 	WRITE_ONCE(dev->port_asked, jiffies - HZ);	/* read it again */
 	return changed;
@@ -498,6 +512,7 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 	arx_ids_init(&dev->ahs, ARX_ID_BITS);
 	arx_ids_init(&dev->srqs, ARX_ID_BITS);
 	arx_mcast_init(dev);
+	arx_counters_init(dev);
 	arx_watch_init_dev(dev);
 }
 

@@ -21,19 +21,19 @@ static __be16 arx_pma_16(u64 value)
 
 static u64 arx_pma_rcv_errors(const struct arx_dev *dev)
 {
-	return arx_stats_sum(dev, ARX_CNT_RX_ICRC_ERR) +
-	       arx_stats_sum(dev, ARX_CNT_RX_MALFORMED);
+	return arx_stats_total(dev, ARX_CNT_RX_ICRC_ERR) +
+	       arx_stats_total(dev, ARX_CNT_RX_MALFORMED);
 }
 
 /* Data are counted in units of four bytes. */
 static u64 arx_pma_xmit_data(const struct arx_dev *dev)
 {
-	return arx_stats_sum(dev, ARX_CNT_SENT_BYTES) / 4;
+	return arx_stats_total(dev, ARX_CNT_SENT_BYTES) / 4;
 }
 
 static u64 arx_pma_rcv_data(const struct arx_dev *dev)
 {
-	return arx_stats_sum(dev, ARX_CNT_RCVD_BYTES) / 4;
+	return arx_stats_total(dev, ARX_CNT_RCVD_BYTES) / 4;
 }
 
 static void arx_pma_class_port_info(struct ib_pma_mad *out)
@@ -54,9 +54,9 @@ static void arx_pma_counters(const struct arx_dev *dev, struct ib_pma_mad *out)
 	to->port_xmit_data = arx_pma_32(arx_pma_xmit_data(dev));
 	to->port_rcv_data = arx_pma_32(arx_pma_rcv_data(dev));
 	to->port_xmit_packets =
-		arx_pma_32(arx_stats_sum(dev, ARX_CNT_SENT_PKTS));
+		arx_pma_32(arx_stats_total(dev, ARX_CNT_SENT_PKTS));
 	to->port_rcv_packets =
-		arx_pma_32(arx_stats_sum(dev, ARX_CNT_RCVD_PKTS));
+		arx_pma_32(arx_stats_total(dev, ARX_CNT_RCVD_PKTS));
 }
 
 static void arx_pma_counters_ext(const struct arx_dev *dev,
@@ -68,9 +68,9 @@ static void arx_pma_counters_ext(const struct arx_dev *dev,
 	to->port_xmit_data = cpu_to_be64(arx_pma_xmit_data(dev));
 	to->port_rcv_data = cpu_to_be64(arx_pma_rcv_data(dev));
 	to->port_xmit_packets =
-		cpu_to_be64(arx_stats_sum(dev, ARX_CNT_SENT_PKTS));
+		cpu_to_be64(arx_stats_total(dev, ARX_CNT_SENT_PKTS));
 	to->port_rcv_packets =
-		cpu_to_be64(arx_stats_sum(dev, ARX_CNT_RCVD_PKTS));
+		cpu_to_be64(arx_stats_total(dev, ARX_CNT_RCVD_PKTS));
 }
 
 /* PortSelect is the second byte of both kinds of counters. */

@@ -268,6 +268,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	INIT_WORK(&qp->move, arx_qp_move);
 	INIT_WORK(&qp->grow, arx_qp_grow);
 	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
+	qp->stats = arx_qp_dev(qp)->stats;
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	if (arx_qp_has_requester(qp))
 		qp->scq = to_arx_cq(init->send_cq);

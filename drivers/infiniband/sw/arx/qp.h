@@ -418,6 +418,8 @@ struct arx_comp {
  *	dropped none, or none were in flight; the context that clears it
  *	schedules the QP
  * @tx_sk: owns the packets on their way through the stack, see tx.c
+ * @stats: where it counts: its device's, or those of the counter to which it is
+ *	bound
  * @scq: send CQ
  * @sq: send ring
  * @swqes: kernel copies of the WQEs between comp.done and req.fetched
@@ -467,6 +469,7 @@ struct arx_qp {
 	bool tx_behind;
 	u32 tx_level;
 	struct sock *tx_sk;
+	struct arx_stats __percpu *stats;
 	struct arx_cq *scq;
 	struct arx_ring sq;
 	void *swqes;

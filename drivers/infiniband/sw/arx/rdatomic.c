@@ -208,6 +208,10 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 		return;
 	}
 
+	if (rd.atomic)
+		arx_count(qp, RX_ATOMICS);
+	else
+		arx_count(qp, RX_READS);
 	resp->epsn = arx_psn_add(resp->epsn, rd.npkts);
 	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;

@@ -115,6 +115,25 @@ static bool arx_requester_full(const struct arx_qp *qp)
 	return qp->req.fetched - arx_published(&qp->comp.done) > qp->swqe_mask;
 }
 
+static void arx_requester_count(struct arx_qp *qp, const struct arx_swqe *swqe)
+{
+	if (swqe->local)
+		return;
+	switch (swqe->op) {
+	case ARX_OP_SEND:
+		arx_count(qp, RDMA_SENDS);
+		break;
+	case ARX_OP_WRITE:
+		arx_count(qp, RDMA_WRITES);
+		break;
+	case ARX_OP_READ:
+		arx_count(qp, RDMA_READS);
+		break;
+	default:
+		arx_count(qp, RDMA_ATOMICS);
+	}
+}
+
 /*
  * Copy and check the next WQE of the ring. PSNs are assigned here, so that a
  * WQE keeps its PSNs for all retransmissions.
@@ -144,6 +163,7 @@ static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 	arx_sendwr_take(qp, req->fetched, swqe);
 	swqe->first_psn = req->end_psn;
 	req->end_psn = arx_psn_add(req->end_psn, swqe->npkts);
+	arx_requester_count(qp, swqe);
 	trace_arx_post(qp, swqe);
 	arx_publish(&req->fetched, req->fetched + 1);
 	return ARX_TURN_GO;
@@ -231,7 +251,7 @@ static void arx_requester_seek(struct arx_qp *qp)
 	qp->req.rewinds = arx_published(&qp->comp.rewinds);
 	arx_requester_go_to(qp, arx_published(&qp->comp.una));
 	trace_arx_rewind(qp, from, qp->req.psn);
-	arx_count(arx_qp_dev(qp), REWINDS);
+	arx_count(qp, REWINDS);
 }
 
 static bool arx_requester_must_seek(const struct arx_qp *qp)
@@ -768,6 +788,11 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
 	WRITE_ONCE(req->dropped, turn == ARX_TURN_DROPPED);
 	trace_arx_stop(qp, arx_turn_names[turn]);
+	arx_count_optional(qp, REQ_TURNS);
+	if (turn == ARX_TURN_WAIT)
+		arx_count_optional(qp, REQ_WAITS);
+	else if (turn == ARX_TURN_SPENT)
+		arx_count_optional(qp, REQ_SPENT);
 
 	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		arx_completer_retire(qp);

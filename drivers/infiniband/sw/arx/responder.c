@@ -59,6 +59,12 @@ static void arx_responder_complete(struct arx_qp *qp, struct arx_cqe *cqe,
 	cqe->sq_index = qp->resp.srqn;
 	cqe->vlan_id = cqe->vlan_id ? : 0xffff;
 	qp->resp.have_rwqe = false;
+	if (likely(cqe->status == IB_WC_SUCCESS))
+		arx_count(qp, RDMA_RECVS);
+	else if (cqe->status == IB_WC_WR_FLUSH_ERR)
+		arx_count(qp, RESP_FLUSHED);
+	else
+		arx_count(qp, RESP_ERROR);
 	if (!arx_cq_add(qp->resp.target.cq, cqe, solicited))
 		arx_qp_error(qp, IB_EVENT_QP_FATAL);
 }
@@ -264,6 +270,7 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 		    !(run->h.flags & ARX_LAST && use.length == run->len) &&
 		    arx_key_check(&use) != ARX_KEY_GRANTED)
 			return ARX_NO_ACCESS;
+		arx_count(qp, RX_WRITES);
 		resp->va = run->h.va;
 		resp->left = run->h.dma_len;
 		resp->rkey = run->h.rkey;
@@ -295,7 +302,7 @@ static bool arx_responder_needs_rwqe(const struct arx_run *run)
 /* No receive WQE: ask the requester to send again from the expected PSN. */
 static void arx_responder_rnr(struct arx_qp *qp)
 {
-	arx_count(arx_qp_dev(qp), SENT_RNR_NAK);
+	arx_count(qp, SENT_RNR_NAK);
 	arx_ack_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer), ARX_END_NOTHING);
 	/*
 	 * Packets in flight after this are out of sequence; one NAK is enough.
@@ -446,7 +453,7 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 static __cold void arx_responder_duplicate(struct arx_qp *qp,
 					   struct arx_run *run)
 {
-	arx_count(arx_qp_dev(qp), DUPLICATE_REQUEST);
+	arx_count(qp, DUPLICATE_REQUEST);
 	switch (run->h.op) {
 	case ARX_OP_SEND:
 	case ARX_OP_WRITE:
@@ -471,7 +478,7 @@ static bool arx_responder_expects(struct arx_qp *qp, struct arx_run *run)
 	if (resp->dead)
 		return false;
 	if (ahead > 0) {
-		arx_count(arx_qp_dev(qp), OUT_OF_SEQUENCE);
+		arx_count(qp, OUT_OF_SEQUENCE);
 		if (!resp->nak_sent)
 			arx_ack_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR),
 				    ARX_END_NOTHING);
@@ -590,7 +597,7 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	return 0;
 drop:
 	resp->in_message = false;
-	arx_count(arx_qp_dev(qp), RX_DROPPED);
+	arx_count(qp, RX_DROPPED);
 	return 0;
 }
 
@@ -654,7 +661,7 @@ static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
  */
 static void arx_responder_ud_too_long(struct arx_qp *qp)
 {
-	arx_count(arx_qp_dev(qp), RX_DROPPED);
+	arx_count(qp, RX_DROPPED);
 	if (qp->ib.qp_type != IB_QPT_GSI)
 		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
 }
@@ -663,7 +670,6 @@ static void arx_responder_ud_too_long(struct arx_qp *qp)
 static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
-	struct arx_dev *dev = arx_qp_dev(qp);
 	struct arx_cqe cqe = {
 		.byte_len = ARX_GRH_LEN + run->len,
 		.opcode = IB_WC_RECV,
@@ -676,11 +682,11 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	if (run->h.op != ARX_OP_SEND)
 		return 0;
 	if (run->h.qkey != arx_responder_qkey(qp)) {
-		arx_count(dev, RX_BAD_QKEY);
+		arx_count(qp, RX_BAD_QKEY);
 		return 0;
 	}
 	if (arx_responder_take(qp)) {
-		arx_count(dev, RX_NO_RECV);
+		arx_count(qp, RX_NO_RECV);
 		return 0;
 	}
 	if (run->len > resp->rwqe.length ||
@@ -728,10 +734,12 @@ static void arx_responder_respond(struct arx_qp *qp)
 {
 	u32 bytes = ARX_POLL_BYTES;
 
-	if (arx_ack_may_wait(&qp->resp))
+	if (arx_ack_may_wait(&qp->resp)) {
+		arx_count(qp, ACK_DEFERRED);
 		arx_qp_schedule(qp);
-	else if (arx_rdatomic_reply(qp, &bytes))
+	} else if (arx_rdatomic_reply(qp, &bytes)) {
 		arx_send_later(qp);
+	}
 }
 
 /**

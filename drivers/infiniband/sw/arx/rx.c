@@ -106,12 +106,13 @@ static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 static void arx_rx_count_icrcs(struct arx_rx *rx, const struct arx_qp *qp,
 			       u32 n)
 {
-	struct arx_dev *dev = qp ? arx_qp_dev(qp) : arx_rx_dev(rx);
+	enum arx_counter counter = rx->avoided ? ARX_CNT_ICRC_AVOIDED :
+						 ARX_CNT_ICRC_COMPUTED;
 
-	if (dev)
-		this_cpu_add(dev->stats->c[rx->avoided ?
-					   ARX_CNT_ICRC_AVOIDED :
-					   ARX_CNT_ICRC_COMPUTED], n);
+	if (qp)
+		this_cpu_add(qp->stats->c[counter], n);
+	else if (arx_rx_dev(rx))
+		this_cpu_add(rx->dev->stats->c[counter], n);
 }
 
 static bool arx_rx_icrc_fits(struct arx_rx *rx, const struct arx_qp *qp,
@@ -248,7 +249,7 @@ static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 		return NULL;
 	}
 	if (!arx_rx_addresses_fit(rx, qp)) {
-		arx_count(arx_qp_dev(qp), RX_WRONG_ADDR);
+		arx_count(qp, RX_WRONG_ADDR);
 		return NULL;
 	}
 	return qp;
@@ -304,18 +305,16 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 {
 	bool more = next && qp == rx->qp;
 	struct arx_run *run = &rx->run;
-	struct arx_dev *dev;
 	u8 grh[ARX_GRH_LEN];
 
 	if (!rx->first)
 		return;
 
-	dev = arx_qp_dev(rx->qp);
-	arx_count(dev, RCVD_RUNS);
-	arx_count_add(dev, RCVD_PKTS, run->npkts);
-	arx_count_add(dev, RCVD_BYTES, arx_rx_bytes(run));
+	arx_count(rx->qp, RCVD_RUNS);
+	arx_count_add(rx->qp, RCVD_PKTS, run->npkts);
+	arx_count_add(rx->qp, RCVD_BYTES, arx_rx_bytes(run));
 	if (!more)
-		arx_count(dev, RCVD_BATCHES);
+		arx_count(rx->qp, RCVD_BATCHES);
 
 	arx_iter_skb(&run->payload, rx->first, rx->first_len);
 	if (run->h.service == ARX_SERVICE_UD)

@@ -136,8 +136,8 @@ int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		arx_tx_flush(qp, out);
 	batch->av = av;
 	batch->peer = *peer;
-	arx_count(arx_qp_dev(qp), LOOPBACK_RUNS);
-	arx_count_add(arx_qp_dev(qp), LOOPBACK_BYTES, run->len);
+	arx_count(qp, LOOPBACK_RUNS);
+	arx_count_add(qp, LOOPBACK_BYTES, run->len);
 	return 0;
 }
 

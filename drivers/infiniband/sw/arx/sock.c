@@ -174,7 +174,7 @@ bool arx_sock_has_room(struct arx_qp *qp)
 	WRITE_ONCE(qp->tx_blocked, true);
 	smp_mb();	/* tx_blocked, then the socket's bytes once more */
 	if (sk_wmem_alloc_get(sk) > ARX_SOCK_SNDBUF / 2) {
-		arx_count(arx_qp_dev(qp), TX_BLOCKED);
+		arx_count(qp, TX_BLOCKED);
 		return false;
 	}
 	/* The QP's other stage may wait for the same flag: wake it. */
@@ -216,8 +216,8 @@ void arx_sock_icrc_computed(const struct sk_buff *skb, u32 n)
 	arx_section_enter();
 	qp = rcu_dereference_sk_user_data(skb->sk);
 	if (qp) {
-		arx_count_add(arx_qp_dev(qp), ICRC_COMPUTED, n);
-		arx_count_add(arx_qp_dev(qp), ICRC_AVOIDED, -(u64)n);
+		arx_count_add(qp, ICRC_COMPUTED, n);
+		arx_count_add(qp, ICRC_AVOIDED, -(u64)n);
 	}
 	arx_section_leave();
 }

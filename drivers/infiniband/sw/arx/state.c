@@ -38,6 +38,7 @@ void arx_qp_event(struct arx_qp *qp, enum ib_event_type event)
 		.event = event,
 	};
 
+	arx_count(qp, QP_EVENTS);
 	trace_arx_event(qp->ib.device, qp->id.nr, event);
 	if (qp->ib.event_handler)
 		qp->ib.event_handler(&ev, qp->ib.qp_context);
@@ -91,7 +92,7 @@ void arx_qp_error(struct arx_qp *qp, int event)
  */
 void arx_qp_send_error(struct arx_qp *qp)
 {
-	arx_count(arx_qp_dev(qp), SEND_ERR);
+	arx_count(qp, SEND_ERR);
 	if (arx_qp_leave(qp, arx_qp_is_acked(qp) ? IB_QPS_ERR : IB_QPS_SQE))
 		arx_qp_schedule(qp);
 }

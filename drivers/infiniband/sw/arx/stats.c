@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* hw_counters of the port: the sums of the per-CPU counters. */
 
+#include <linux/rculist.h>
+
 #include "arx.h"
+
+/* On while a device counts optional counters. */
+DEFINE_STATIC_KEY_FALSE(arx_stats_optional);
 
 static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_SENT_PKTS].name = "sent_pkts",
@@ -18,7 +23,7 @@ static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_LOOKS_AWAY].name = "looks_away",
 	[ARX_CNT_CQ_EVENTS].name = "cq_events",
 	[ARX_CNT_DUPLICATE_REQUEST].name = "duplicate_request",
-	[ARX_CNT_OUT_OF_SEQUENCE].name = "out_of_sequence",
+	[ARX_CNT_OUT_OF_SEQUENCE].name = "out_of_seq_request",
 	[ARX_CNT_RCVD_RNR_NAK].name = "rcvd_rnr_err",
 	[ARX_CNT_SENT_RNR_NAK].name = "send_rnr_err",
 	[ARX_CNT_RCVD_SEQ_NAK].name = "rcvd_seq_err",
@@ -41,6 +46,34 @@ static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_RX_BAD_QKEY].name = "rcvd_bad_qkey",
 	[ARX_CNT_RX_NO_RECV].name = "rcvd_no_recv_wqe",
 	[ARX_CNT_RX_DROPPED].name = "rcvd_dropped",
+	[ARX_CNT_RDMA_SENDS].name = "rdma_sends",
+	[ARX_CNT_RDMA_WRITES].name = "rdma_writes",
+	[ARX_CNT_RDMA_READS].name = "rdma_reads",
+	[ARX_CNT_RDMA_ATOMICS].name = "rdma_atomics",
+	[ARX_CNT_RDMA_RECVS].name = "rdma_recvs",
+	[ARX_CNT_RX_WRITES].name = "rx_write_requests",
+	[ARX_CNT_RX_READS].name = "rx_read_requests",
+	[ARX_CNT_RX_ATOMICS].name = "rx_atomic_requests",
+	[ARX_CNT_ACKS_SENT].name = "acks_sent",
+	[ARX_CNT_ACKS_RCVD].name = "acks_rcvd",
+	[ARX_CNT_ACK_DEFERRED].name = "ack_deferred",
+	[ARX_CNT_IMPLIED_NAK].name = "implied_nak_seq_err",
+	[ARX_CNT_RETRIES].name = "completer_retry_err",
+	[ARX_CNT_RNR_WAITS].name = "rnr_waits",
+	[ARX_CNT_LINK_DOWNED].name = "link_downed",
+	[ARX_CNT_REQ_ERROR].name = "req_cqe_error",
+	[ARX_CNT_REQ_FLUSHED].name = "req_cqe_flush_error",
+	[ARX_CNT_RESP_ERROR].name = "resp_cqe_error",
+	[ARX_CNT_RESP_FLUSHED].name = "resp_cqe_flush_error",
+	[ARX_CNT_REQ_INVALID].name = "req_remote_invalid_request",
+	[ARX_CNT_REQ_ACCESS].name = "req_remote_access_errors",
+	[ARX_CNT_REQ_REMOTE_OP].name = "req_remote_op_errors",
+	[ARX_CNT_RESP_INVALID].name = "resp_remote_invalid_request",
+	[ARX_CNT_RESP_ACCESS].name = "resp_remote_access_errors",
+	[ARX_CNT_QP_EVENTS].name = "qp_events",
+	[ARX_CNT_REQ_TURNS] = { .name = "req_turns", .flags = IB_STAT_FLAG_OPTIONAL },
+	[ARX_CNT_REQ_WAITS] = { .name = "req_waits", .flags = IB_STAT_FLAG_OPTIONAL },
+	[ARX_CNT_REQ_SPENT] = { .name = "req_spent", .flags = IB_STAT_FLAG_OPTIONAL },
 };
 
 static_assert(ARRAY_SIZE(arx_stat_descs) == ARX_NUM_COUNTERS);
@@ -54,25 +87,51 @@ static_assert(ARRAY_SIZE(arx_stat_descs) == ARX_NUM_COUNTERS);
  */
 struct rdma_hw_stats *arx_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 {
-	return rdma_alloc_hw_stats_struct(arx_stat_descs,
-					  ARRAY_SIZE(arx_stat_descs),
-					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+	struct rdma_hw_stats *stats;
+	enum arx_counter i;
+
+	stats = rdma_alloc_hw_stats_struct(arx_stat_descs,
+					   ARRAY_SIZE(arx_stat_descs),
+					   RDMA_HW_STATS_DEFAULT_LIFESPAN);
+	for (i = ARX_CNT_OPTIONAL; stats && i < ARX_NUM_COUNTERS; i++)
+		set_bit(i, stats->is_disabled);
+	return stats;
 }
 
 /**
  * arx_stats_sum - read one counter
- * @dev: device
+ * @stats: of a device, or of a counter to which QPs are bound
  * @counter: the counter
  *
  * Return: the sum over all CPUs.
  */
-u64 arx_stats_sum(const struct arx_dev *dev, enum arx_counter counter)
+u64 arx_stats_sum(const struct arx_stats __percpu *stats,
+		  enum arx_counter counter)
 {
 	u64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(dev->stats, cpu)->c[counter];
+		sum += per_cpu_ptr(stats, cpu)->c[counter];
+	return sum;
+}
+
+/**
+ * arx_stats_total - read one counter of a device and of all its QPs
+ * @dev: device
+ * @counter: the counter
+ *
+ * Return: the sum, also of QPs that are or were bound to counters.
+ */
+u64 arx_stats_total(const struct arx_dev *dev, enum arx_counter counter)
+{
+	u64 sum = arx_stats_sum(dev->stats, counter);
+	const struct arx_counter_mem *c;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(c, &dev->counters.list, link)
+		sum += arx_stats_sum(c->stats, counter);
+	rcu_read_unlock();
 	return sum;
 }
 
@@ -82,6 +141,8 @@ u64 arx_stats_sum(const struct arx_dev *dev, enum arx_counter counter)
  * @stats: receives the values
  * @port: its port; 0 means the device, which has no counters of its own
  * @index: the requested counter; the function reads all
+ *
+ * The core adds what QPs have counted that are or were bound to counters.
  *
  * Return: number of counters, or -EINVAL.
  */
@@ -94,6 +155,45 @@ int arx_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		return -EINVAL;
 
 	for (i = 0; i < ARX_NUM_COUNTERS; i++)
-		stats->value[i] = arx_stats_sum(to_arx_dev(ib), i);
+		stats->value[i] = arx_stats_sum(to_arx_dev(ib)->stats, i);
 	return ARX_NUM_COUNTERS;
+}
+
+/**
+ * arx_modify_hw_stat - verb: turn an optional counter on or off
+ * @ib: device
+ * @port: its port
+ * @index: of the counter; the core has checked that it is optional
+ * @enable: turn on, else off; the core calls this for changes only
+ *
+ * Context: may sleep; calls for one device do not overlap.
+ * Return: 0.
+ */
+int arx_modify_hw_stat(struct ib_device *ib, u32 port, unsigned int index,
+		       bool enable)
+{
+	unsigned long *optional = &to_arx_dev(ib)->optional;
+
+	if (enable) {
+		set_bit(index - ARX_CNT_OPTIONAL, optional);
+		static_branch_inc(&arx_stats_optional);
+	} else {
+		static_branch_dec(&arx_stats_optional);
+		clear_bit(index - ARX_CNT_OPTIONAL, optional);
+	}
+	return 0;
+}
+
+/**
+ * arx_stats_exit - turn the optional counters of a device off
+ * @dev: device that ends
+ *
+ * Context: may sleep.
+ */
+void arx_stats_exit(struct arx_dev *dev)
+{
+	unsigned int n = hweight_long(dev->optional);
+
+	while (n--)
+		static_branch_dec(&arx_stats_optional);
 }

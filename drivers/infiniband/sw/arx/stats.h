@@ -3,6 +3,8 @@
 #ifndef ARX_STATS_H
 #define ARX_STATS_H
 
+#include <linux/jump_label.h>
+#include <linux/list.h>
 #include <linux/percpu.h>
 #include <rdma/ib_verbs.h>
 
@@ -45,7 +47,37 @@ enum arx_counter {
 	ARX_CNT_RX_BAD_QKEY,
 	ARX_CNT_RX_NO_RECV,
 	ARX_CNT_RX_DROPPED,
-	ARX_NUM_COUNTERS
+	ARX_CNT_RDMA_SENDS,
+	ARX_CNT_RDMA_WRITES,
+	ARX_CNT_RDMA_READS,
+	ARX_CNT_RDMA_ATOMICS,
+	ARX_CNT_RDMA_RECVS,
+	ARX_CNT_RX_WRITES,
+	ARX_CNT_RX_READS,
+	ARX_CNT_RX_ATOMICS,
+	ARX_CNT_ACKS_SENT,
+	ARX_CNT_ACKS_RCVD,
+	ARX_CNT_ACK_DEFERRED,
+	ARX_CNT_IMPLIED_NAK,
+	ARX_CNT_RETRIES,
+	ARX_CNT_RNR_WAITS,
+	ARX_CNT_LINK_DOWNED,
+	ARX_CNT_REQ_ERROR,
+	ARX_CNT_REQ_FLUSHED,
+	ARX_CNT_RESP_ERROR,
+	ARX_CNT_RESP_FLUSHED,
+	ARX_CNT_REQ_INVALID,
+	ARX_CNT_REQ_ACCESS,
+	ARX_CNT_REQ_REMOTE_OP,
+	ARX_CNT_RESP_INVALID,
+	ARX_CNT_RESP_ACCESS,
+	ARX_CNT_QP_EVENTS,
+	/* optional: counted while "rdma statistic set" has turned them on */
+	ARX_CNT_REQ_TURNS,
+	ARX_CNT_REQ_WAITS,
+	ARX_CNT_REQ_SPENT,
+	ARX_NUM_COUNTERS,
+	ARX_CNT_OPTIONAL = ARX_CNT_REQ_TURNS
 };
 
 /**
@@ -56,16 +88,49 @@ struct arx_stats {
 	u64 c[ARX_NUM_COUNTERS];
 };
 
-#define arx_count(dev, counter)	\
-	this_cpu_inc((dev)->stats->c[ARX_CNT_##counter])
-#define arx_count_add(dev, counter, n)	\
-	this_cpu_add((dev)->stats->c[ARX_CNT_##counter], n)
+/**
+ * struct arx_counter_mem - memory of a counter to which QPs are bound
+ * @link: in arx_dev.counters; only added until the device ends
+ * @id: rdma_counter.id
+ * @used: belongs to a counter now
+ * @stats: for each CPU
+ * @base: the sums when the present counter took it over
+ */
+struct arx_counter_mem {
+	struct list_head link;
+	u32 id;
+	bool used;
+	struct arx_stats __percpu *stats;
+	u64 base[ARX_NUM_COUNTERS];
+};
+
+/* @who counts: a QP, or a device for what belongs to no QP */
+#define arx_count(who, counter)	\
+	this_cpu_inc((who)->stats->c[ARX_CNT_##counter])
+#define arx_count_add(who, counter, n)	\
+	this_cpu_add((who)->stats->c[ARX_CNT_##counter], n)
+
+DECLARE_STATIC_KEY_FALSE(arx_stats_optional);
+
+/* One of the optional counters, which cost nothing while all are off */
+#define arx_count_optional(qp, counter)					\
+	do {								\
+		if (static_branch_unlikely(&arx_stats_optional) &&	\
+		    test_bit(ARX_CNT_##counter - ARX_CNT_OPTIONAL,	\
+			     &arx_qp_dev(qp)->optional))		\
+			arx_count(qp, counter);				\
+	} while (0)
 
 struct arx_dev;
 
-u64 arx_stats_sum(const struct arx_dev *dev, enum arx_counter counter);
+u64 arx_stats_sum(const struct arx_stats __percpu *stats,
+		  enum arx_counter counter);
+u64 arx_stats_total(const struct arx_dev *dev, enum arx_counter counter);
+void arx_stats_exit(struct arx_dev *dev);
 struct rdma_hw_stats *arx_alloc_hw_port_stats(struct ib_device *ib, u32 port);
 int arx_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		     u32 port, int index);
+int arx_modify_hw_stat(struct ib_device *ib, u32 port, unsigned int index,
+		       bool enable);
 
 #endif /* ARX_STATS_H */

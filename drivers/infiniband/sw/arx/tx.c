@@ -90,7 +90,7 @@ static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_out *out, u32 psn,
 {
 	out->dropped = true;
 	out->lost = psn;
-	arx_count_add(arx_qp_dev(qp), TX_DROPPED, n);
+	arx_count_add(qp, TX_DROPPED, n);
 	arx_sock_tell_less(qp);
 	hrtimer_start(&qp->tx_retry, ns_to_ktime(ARX_TX_RETRY_NS),
 		      HRTIMER_MODE_REL_SOFT);
@@ -251,7 +251,7 @@ static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_order *order,
 	if (order->cpu >= 0 && arx_tx_must_follow(qp, order, run) &&
 	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev) &&
 	    (arx_sock_must_drain(qp) || arx_tx_drain_first(qp, order))) {
-		arx_count(arx_qp_dev(qp), TX_BEHIND);
+		arx_count(qp, TX_BEHIND);
 		return false;
 	}
 	if (!arx_sock_waits(qp))
@@ -642,15 +642,14 @@ static bool arx_tx_joins(const struct arx_qp *qp,
 static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 {
 	const struct arx_tx_batch *batch = &out->batch;
-	struct arx_dev *dev = arx_qp_dev(qp);
 	struct sk_buff *first = batch->first;
 
-	arx_count(dev, SENT_RUNS);
-	arx_count_add(dev, SENT_PKTS, batch->n);
-	arx_count_add(dev, SENT_BYTES, batch->len);
+	arx_count(qp, SENT_RUNS);
+	arx_count_add(qp, SENT_PKTS, batch->n);
+	arx_count_add(qp, SENT_BYTES, batch->len);
 	if (arx_tx_joins(qp, batch)) {
 		arx_gso_join(first, batch->n, batch->largest);
-		arx_count_add(dev, ICRC_AVOIDED, batch->n);
+		arx_count_add(qp, ICRC_AVOIDED, batch->n);
 	} else {
 		if (arx_super_segment(&first, batch->largest,
 				      dst_dev_rcu(batch->dst)->features)) {
@@ -658,7 +657,7 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 			arx_tx_drop(qp, out, batch->psn, batch->n);
 			return;
 		}
-		arx_count_add(dev, ICRC_COMPUTED, batch->n);
+		arx_count_add(qp, ICRC_COMPUTED, batch->n);
 	}
 	arx_keep_tx_queue(qp->tx_sk, arx_tx_queue(qp, batch));
 	arx_tx_send_packets(qp, out, first);

@@ -88,7 +88,7 @@ static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
  */
 bool arx_watch_poll(struct arx_qp *qp)
 {
-	arx_count(arx_qp_dev(qp), LOOKS);
+	arx_count(qp, LOOKS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
 	return !arx_watch_hand_over(qp, READ_ONCE(qp->watch.cpu));
 }
@@ -308,7 +308,7 @@ static void arx_watch_next(struct arx_qp *qp)
 		arx_watch_wait(qp);
 	if (!qp->watch.at_once)
 		return;
-	arx_count(arx_qp_dev(qp), LOOKS);
+	arx_count(qp, LOOKS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
 	if (local)
 		arx_qp_go_on(qp);
@@ -419,7 +419,7 @@ bool arx_watch_update(struct arx_qp *qp)
 	}
 	if (arx_watch_goes_on(qp, new)) {
 		if (smp_processor_id() != qp->watch.app_cpu)
-			arx_count(arx_qp_dev(qp), LOOKS_AWAY);
+			arx_count(qp, LOOKS_AWAY);
 		if (arx_watch_disturbs(qp))
 			arx_watch_set_cpu(qp, qp->watch.app_cpu);
 		arx_watch_pace(qp, new);

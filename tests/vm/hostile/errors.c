@@ -35,7 +35,6 @@
 static void absent_verbs(struct objects *o)
 {
 	struct ibv_counters_init_attr counters = {};
-	struct ibv_alloc_dm_attr dm = { .length = 64 };
 	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, o->mr->lkey };
 	struct ibv_qp_rate_limit_attr rate = { .rate_limit = 1000 };
 	struct ibv_wq_init_attr wq = { .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = o->pd, .cq = o->cq };
@@ -43,7 +42,6 @@ static void absent_verbs(struct objects *o)
 	struct ibv_ece ece = {};
 
 	NO_OBJECT(EOPNOTSUPP, ibv_create_counters(o->context, &counters));
-	NO_OBJECT(EOPNOTSUPP, ibv_alloc_dm(o->context, &dm));
 	NO_OBJECT(EOPNOTSUPP, ibv_alloc_null_mr(o->pd));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_wq(o->context, &wq));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_flow(o->qp[0], &flow));

@@ -286,6 +286,7 @@ static int fn##_op(struct rdma_counter *counter, struct ib_qp *ib,	\
 {									\
 	return fn(counter, ib);						\
 }
+
 #define ARX_ADAPT_UNBIND_QP(fn)						\
 static int fn##_op(struct ib_qp *ib, u32 port)				\
 {									\
@@ -299,6 +300,7 @@ static int fn##_op(struct rdma_counter *counter, struct ib_qp *ib)	\
 {									\
 	return fn(counter, ib);						\
 }
+
 #define ARX_ADAPT_UNBIND_QP(fn)						\
 static int fn##_op(struct ib_qp *ib)					\
 {									\

@@ -115,10 +115,12 @@ DECLARE_STATIC_KEY_FALSE(arx_stats_optional);
 /* One of the optional counters, which cost nothing while all are off */
 #define arx_count_optional(qp, counter)					\
 	do {								\
+		typeof(qp) who = (qp);					\
+									\
 		if (static_branch_unlikely(&arx_stats_optional) &&	\
 		    test_bit(ARX_CNT_##counter - ARX_CNT_OPTIONAL,	\
-			     &arx_qp_dev(qp)->optional))		\
-			arx_count(qp, counter);				\
+			     &arx_qp_dev(who)->optional))		\
+			arx_count(who, counter);			\
 	} while (0)
 
 struct arx_dev;

@@ -18,15 +18,18 @@ void arx_qp_schedule(struct arx_qp *qp)
 /**
  * arx_qp_schedule_on - run requester and responder soon, on a certain CPU
  * @qp: any QP that is not being destroyed
- * @cpu: an online CPU
+ * @cpu: the CPU; this one if it is offline
  *
  * By a work of its own, because a work that runs now would run again on its own
- * CPU.
+ * CPU. An online CPU stays online while bottom halves are off here; when it
+ * goes offline, its works move to other CPUs.
  *
  * Context: bottom halves off.
  */
 void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
 {
+	if (unlikely(!cpu_online(cpu)))
+		cpu = smp_processor_id();
 	queue_work_on(cpu, system_bh_wq, &qp->move);
 }
 

@@ -69,7 +69,7 @@ static void arx_tx_drain(struct work_struct *work)
 		order->cpu = -1;
 	spin_unlock(&qp->req.lock);
 
-	arx_qp_schedule_on(qp, next >= 0 && cpu_online(next) ? next : here);
+	arx_qp_schedule_on(qp, next >= 0 ? next : here);
 }
 
 /* After some drops no packet of the QP is queued whose end could wake it. */

@@ -63,19 +63,6 @@
 /* Number of send rings that a CPU polls. */
 static DEFINE_PER_CPU(atomic_t, arx_watch_load);
 
-/*
- * Make @cpu continue, if it is another CPU. An online CPU stays online while
- * bottom halves are off here; when it goes offline, its works move to other
- * CPUs.
- */
-static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
-{
-	if (cpu < 0 || cpu == smp_processor_id() || !cpu_online(cpu))
-		return false;
-	arx_qp_schedule_on(qp, cpu);
-	return true;
-}
-
 /**
  * arx_watch_poll - a QP's watch.timer has expired
  * @qp: any QP
@@ -88,9 +75,14 @@ static bool arx_watch_hand_over(struct arx_qp *qp, int cpu)
  */
 bool arx_watch_poll(struct arx_qp *qp)
 {
+	int cpu = READ_ONCE(qp->watch.cpu);
+
 	arx_count(qp, LOOKS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
-	return !arx_watch_hand_over(qp, READ_ONCE(qp->watch.cpu));
+	if (cpu < 0 || cpu == smp_processor_id())
+		return true;
+	arx_qp_schedule_on(qp, cpu);
+	return false;
 }
 
 /**

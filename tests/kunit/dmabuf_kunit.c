@@ -174,4 +174,5 @@ static struct kunit_suite dmabuf_suite = {
 	.name = "arx_dmabuf",
 	.test_cases = dmabuf_cases,
 };
+
 kunit_test_suite(dmabuf_suite);

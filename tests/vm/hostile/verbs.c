@@ -308,7 +308,7 @@ static void bad_dms(struct objects *o)
 	expect(mr && !ibv_dereg_mr(mr) && !ibv_free_dm(dm), "the end of device memory");
 }
 
-/* Ranges and access of a dma-buf: a region lies in the buffer, or is refused. */
+/* Ranges of a dma-buf: a region lies in the buffer, or is refused. */
 static void random_dmabufs(struct objects *o)
 {
 	const uint64_t size = 5 * 4096;

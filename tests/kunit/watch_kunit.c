@@ -345,30 +345,6 @@ static void watch__looks_no_more_at_once(struct kunit *test)
 }
 
 /*
- * The kick of an application served the poll that an idle CPU was about to
- * make. That CPU goes on; a kick alone does not make it poll at once.
- */
-static void watch__kick_ends_no_polling(struct kunit *test)
-{
-	struct arx_qp *qp = watched_qp(test);
-	bool poll;
-	int i;
-
-	post_and_kick(test, 8, 0, 8);
-	for (i = 0; i < 2; i++) {
-		local_bh_disable();
-		qp->watch.app_cpu = smp_processor_id();
-		qp->watch.at_once = i;
-		post(test, 3, 0, 8);
-		pair_look(test->priv, 0);
-		poll = test_bit(ARX_REQ_POLL, &qp->req.pending);
-		local_bh_enable();
-		KUNIT_EXPECT_EQ(test, poll, i);
-		KUNIT_EXPECT_EQ(test, qp->watch.at_once, i);
-	}
-}
-
-/*
  * Streams come in bursts: after one burst, the next need not prove itself
  * again.
  */
@@ -523,7 +499,6 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__paces),
 	KUNIT_CASE(watch__looks_again_at_once),
 	KUNIT_CASE(watch__looks_no_more_at_once),
-	KUNIT_CASE(watch__kick_ends_no_polling),
 	KUNIT_CASE(watch__begins_again),
 	KUNIT_CASE(watch__forgets),
 	KUNIT_CASE(watch__load),

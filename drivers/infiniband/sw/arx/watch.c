@@ -273,17 +273,13 @@ static void arx_watch_wait(struct arx_qp *qp)
 
 /*
  * True if the next poll should not wait for the timer. A program that has just
- * been notified of completions is posting the next requests; if an idle CPU
- * waited, the work would be left to the application's kicks. A kick may have
- * served the poll that an idle CPU was about to make: that CPU makes the next.
+ * been notified of completions is posting the next requests; if this idle CPU
+ * waited, the work would be left to the application's kicks.
  */
 static bool arx_watch_is_at_once(const struct arx_qp *qp)
 {
-	bool served = qp->watch.at_once && arx_watch_is_application(qp);
-
-	return (served || arx_watch_is_idle_here(qp)) &&
-	       local_clock() - qp->watch.found <
-		       arx_watch_nsecs(qp) >> ARX_WATCH_SHIFT;
+	return arx_watch_is_idle_here(qp) && local_clock() - qp->watch.found <
+	       arx_watch_nsecs(qp) >> ARX_WATCH_SHIFT;
 }
 
 /*

@@ -197,9 +197,9 @@ static inline void arx_task_stop(struct vhost_task *task)
 
 /* A namespace of symbols became a string. */
 #ifdef ARX_HAS_NS_STRING
-#define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF");
+#define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS("DMA_BUF")
 #else
-#define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF);
+#define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
 /*

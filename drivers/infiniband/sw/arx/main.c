@@ -45,7 +45,7 @@
 MODULE_AUTHOR("The arx developers");
 MODULE_DESCRIPTION("RDMA over any Ethernet device (RoCEv2)");
 MODULE_LICENSE("Dual BSD/GPL");
-ARX_IMPORT_DMA_BUF
+ARX_IMPORT_DMA_BUF;
 
 /* Bits of a number: rkeys have eight more, QPNs have 24 bits (9.2.3). */
 #define ARX_ID_BITS	24

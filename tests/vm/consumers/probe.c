@@ -343,14 +343,20 @@ static void regions(void)
 	free(mem);
 }
 
+static void device_memory(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_dm *dm = ibv_alloc_dm(context, &attr);
+
+	expect(dm, "device memory: %s", name_of(errno));
+	expect(!dm || !ibv_free_dm(dm), "its end");
+}
+
 static void absent(void)
 {
-	struct ibv_alloc_dm_attr dm = { .length = 64 };
 	struct ibv_td_init_attr td = {};
 	struct ibv_td *made;
 
-	expect(!ibv_alloc_dm(context, &dm) && errno == EOPNOTSUPP,
-	       "device memory: %s", name_of(errno));
 	made = ibv_alloc_td(context, &td);
 	expect(made || errno == EOPNOTSUPP, "a thread domain: %s",
 	       name_of(errno));
@@ -501,6 +507,7 @@ int main(int argc, char **argv)
 	sges();
 	regions();
 	absent();
+	device_memory();
 	xrc_domain();
 	own_address();
 	descriptors();

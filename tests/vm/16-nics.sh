@@ -85,13 +85,11 @@ answers_once() {
 }
 
 # unbound BUS DRIVER: the card disappears with its driver; so does the device.
-# The next script finds the card bound as it was.
 unbound() {
 	local address
 	address=$(basename "$(h1 readlink -f /sys/class/net/nic0/device)")
 	echo "$address" >"/sys/bus/$1/drivers/$2/unbind"
 	until_true 10 eval 'h1 rdma link show | not finds .'
-	echo "$address" >"/sys/bus/$1/drivers/$2/bind"
 }
 
 long="long: op=write,read size=1048576 count=12 both=1"

@@ -101,7 +101,7 @@ struct arx_dev {
 	struct arx_stats __percpu *stats;
 	unsigned long optional;
 	struct {
-		struct mutex lock;
+		struct mutex lock;	/* writers */
 		struct list_head list;
 		u32 last_id;
 	} counters;

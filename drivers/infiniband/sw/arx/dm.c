@@ -16,6 +16,8 @@
 #define UVERBS_MODULE_NAME arx
 #include <rdma/uverbs_named_ioctl.h>
 
+#define ARX_DM_MAPPING	UVERBS_ATTR_TYPE(struct arx_ring_info)
+
 /**
  * struct arx_dm - device memory
  * @ib: the core's part, which counts the regions of the memory
@@ -144,8 +146,7 @@ DECLARE_UVERBS_NAMED_METHOD(ARX_METHOD_DM_QUERY,
 					    UVERBS_OBJECT_DM,
 					    UVERBS_ACCESS_READ, UA_MANDATORY),
 			    UVERBS_ATTR_PTR_OUT(ARX_ATTR_DM_QUERY_MAPPING,
-				UVERBS_ATTR_TYPE(struct arx_ring_info),
-				UA_MANDATORY),
+						ARX_DM_MAPPING, UA_MANDATORY),
 			    UVERBS_ATTR_PTR_OUT(ARX_ATTR_DM_QUERY_LENGTH,
 						UVERBS_ATTR_TYPE(u64),
 						UA_MANDATORY));
@@ -155,8 +156,7 @@ DECLARE_UVERBS_GLOBAL_METHODS(UVERBS_OBJECT_DM,
 
 ADD_UVERBS_ATTRIBUTES_SIMPLE(arx_dm, UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC,
 			     UVERBS_ATTR_PTR_OUT(ARX_ATTR_DM_ALLOC_MAPPING,
-				UVERBS_ATTR_TYPE(struct arx_ring_info),
-				UA_MANDATORY));
+						 ARX_DM_MAPPING, UA_MANDATORY));
 
 /* What the commands of device memory have beyond the common ones. */
 const struct uapi_definition arx_dm_defs[] = {

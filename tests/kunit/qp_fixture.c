@@ -759,7 +759,7 @@ static int pair_post_xrc(struct pair *p, int side, const struct ib_send_wr *wr)
 
 	if (err)
 		return err;
-	wqe->srqn = p->xrc.id.nr;
+	wqe->srqn = p->xrc.id.nr | ~ARX_SRQN_MASK;	/* not sent */
 	arx_ring_produce(&qp->sq, ++qp->sq_prod);
 	if (arx_requester_kick(qp))
 		arx_qp_go_on(qp);

@@ -340,7 +340,7 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	run->h.qpn = qp->attr.dest_qp_num;
 	run->h.psn = qp->req.psn;
 	if (unlikely(qp->service == ARX_SERVICE_XRC))
-		run->h.srqn = swqe->wqe.srqn;
+		run->h.srqn = swqe->wqe.srqn & ARX_SRQN_MASK;
 	run->mtu = qp->mtu;
 	arx_iter_none(&run->payload);
 	arx_run_size(run, 0);

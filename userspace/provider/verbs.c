@@ -595,12 +595,11 @@ int arx_dealloc_mw(struct ibv_mw *ibmw)
 /* ------------------------------------------------------------------------ */
 /* Device memory */
 
-/* The application copies to and from the mapped memory. */
-static int arx_dm_copy(struct ibv_dm *ibdm, uint64_t offset, size_t length)
+/* EINVAL beyond the memory, or if not in words of 4 bytes, as cards need it. */
+static int arx_dm_check(struct ibv_dm *ibdm, uint64_t offset, size_t length)
 {
 	struct arx_dm *dm = to_arx_dm(ibdm);
 
-	/* Programs must align to 4 bytes, as cards need it. */
 	if ((offset | length) % sizeof(uint32_t) || offset > dm->length ||
 	    length > dm->length - offset)
 		return EINVAL;
@@ -610,7 +609,7 @@ static int arx_dm_copy(struct ibv_dm *ibdm, uint64_t offset, size_t length)
 static int arx_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t offset,
 			    const void *from, size_t length)
 {
-	int err = arx_dm_copy(ibdm, offset, length);
+	int err = arx_dm_check(ibdm, offset, length);
 
 	if (!err)
 		memcpy(to_arx_dm(ibdm)->map + offset, from, length);
@@ -620,7 +619,7 @@ static int arx_memcpy_to_dm(struct ibv_dm *ibdm, uint64_t offset,
 static int arx_memcpy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t offset,
 			      size_t length)
 {
-	int err = arx_dm_copy(ibdm, offset, length);
+	int err = arx_dm_check(ibdm, offset, length);
 
 	if (!err)
 		memcpy(to, to_arx_dm(ibdm)->map + offset, length);

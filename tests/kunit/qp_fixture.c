@@ -274,6 +274,7 @@ void pair_free(struct pair *p)
 	}
 	while (pair_take(p, -1))
 		;
+	WARN_ON(atomic_long_read(&p->dev.kept));
 	arx_dereg_mr(p->dma, NULL);
 	free_netdev(p->dev.netdev);
 	free_percpu(p->dev.stats);
@@ -583,13 +584,51 @@ int pair_rx(struct pair *p, int side, struct arx_run *run)
 	return err;
 }
 
+/* The packets of a run with this payload, as rx.c gathers them, or NULL. */
+static struct sk_buff *pair_packets(const struct arx_run *run, const u8 *data)
+{
+	u32 left = run->len, i;
+	struct sk_buff *first = NULL, **end = &first;
+
+	for (i = 0; i < run->npkts; i++) {
+		u32 len = min(left, run->mtu);
+		struct sk_buff *skb = alloc_skb(run->mtu, GFP_ATOMIC);
+
+		if (!skb) {
+			kfree_skb_list(first);
+			return NULL;
+		}
+		skb_put_data(skb, data, len);
+		data += len;
+		left -= len;
+		*end = skb;
+		end = &skb->next;
+	}
+	return first;
+}
+
+/* Like rx.c, by packets with this payload, which the stage may keep. */
+int pair_rx_packets(struct pair *p, int side, struct arx_run *run, void *data)
+{
+	int err;
+
+	run->packets = pair_packets(run, data);
+	if (run->packets)
+		arx_iter_skb(&run->payload, run->packets,
+			     min(run->len, run->mtu));
+	else
+		arx_iter_buf(&run->payload, data);
+	err = pair_rx(p, side, run);
+	kfree_skb_list(run->packets);
+	return err;
+}
+
 /* To its destination; may be repeated. */
 int pair_deliver(struct pair *p, struct wire_run *w)
 {
 	struct arx_run run = w->run;
 
-	arx_iter_buf(&run.payload, w->data);
-	return pair_rx(p, w->from == p->side[0].qp, &run);
+	return pair_rx_packets(p, w->from == p->side[0].qp, &run, w->data);
 }
 
 /* One work may queue the other. */

@@ -131,6 +131,7 @@ void pair_join(struct kunit *test, struct pair *p);
 /* Events from outside. */
 struct wire_run *pair_take(struct pair *p, int from);
 int pair_rx(struct pair *p, int side, struct arx_run *run);
+int pair_rx_packets(struct pair *p, int side, struct arx_run *run, void *data);
 int pair_deliver(struct pair *p, struct wire_run *w);
 void pair_pump(struct pair *p);
 void pair_settle(struct pair *p);

@@ -420,7 +420,6 @@ static void deliver_part(struct pair *p, struct wire_run *w, u32 i, u32 n)
 
 	run.h.psn = arx_psn_add(run.h.psn, i);
 	run.npkts = n;
-	arx_iter_buf(&run.payload, w->data + i * MTU);
 	if (i)
 		run.h.flags &= ~ARX_FIRST;
 	if (i + n < w->run.npkts) {
@@ -430,7 +429,7 @@ static void deliver_part(struct pair *p, struct wire_run *w, u32 i, u32 n)
 	} else {
 		run.len = w->run.len - i * MTU;
 	}
-	pair_rx(p, w->from == p->side[0].qp, &run);
+	pair_rx_packets(p, w->from == p->side[0].qp, &run, w->data + i * MTU);
 }
 
 static bool is_request_of_one(const struct wire_run *w)

@@ -74,6 +74,7 @@ enum arx_kind {
  * @capture: device attribute: all traffic is packets that a capture shows, each
  *	alone with its ICRC
  * @stats: per-CPU counters, without those of QPs that are bound to a counter
+ * @kept: truesize of received packets that stages keep, see keep.c
  * @optional: a bit for each optional counter that is on
  * @counters: to which QPs can be bound, see counter.c: mutex of writers, struct
  *	arx_counter_mem, the last id
@@ -99,6 +100,7 @@ struct arx_dev {
 	u32 doorbell_usecs;
 	bool capture;
 	struct arx_stats __percpu *stats;
+	atomic_long_t kept;
 	unsigned long optional;
 	struct {
 		struct mutex lock;	/* writers */

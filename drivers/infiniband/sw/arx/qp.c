@@ -414,6 +414,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	resp->have_rwqe = false;
 	resp->msn = 0;
 	arx_rdatomic_reset(resp);
+	arx_keep_purge(&resp->kept, arx_qp_dev(qp));
 	resp->ack_due = false;
 	resp->unacked = 0;
 	resp->acked_msn = 0;
@@ -798,6 +799,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_tx_cleanup(qp);
 	arx_qp_destroy_sq(qp);
 	arx_qp_destroy_rq(qp);
+	arx_keep_purge(&qp->resp.kept, arx_qp_dev(qp));
 	av = rcu_dereference_protected(qp->av, true);
 	if (av)
 		arx_av_put(av);

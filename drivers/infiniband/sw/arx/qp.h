@@ -17,6 +17,7 @@
 #include <linux/workqueue.h>
 
 #include "arx.h"
+#include "keep.h"
 #include "recvq.h"
 #include "run.h"
 
@@ -311,6 +312,7 @@ struct arx_target {
  * @ack_syndrome: AETH syndrome of the due ACK or NAK
  * @ack_psn: PSN of the due ACK or NAK
  * @ack_end: what the NAK ends
+ * @kept: requests that arrived behind @epsn
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free
  * @rwqe: receive WQE of the message
@@ -345,6 +347,7 @@ struct arx_resp {
 	u8 ack_syndrome;
 	u32 ack_psn;
 	enum arx_nak_end ack_end;
+	struct arx_keep kept;
 	bool flushed;
 	struct arx_tx_out out;
 	struct arx_rwqe rwqe;

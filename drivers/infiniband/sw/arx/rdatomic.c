@@ -296,6 +296,7 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	arx_run_size(run, 0);
 	run->payload_stable = false;
 	run->more = false;
+	run->packets = NULL;
 	arx_iter_none(&run->payload);
 }
 

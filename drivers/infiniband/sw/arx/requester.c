@@ -349,6 +349,7 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 		     !(swqe->wqe.flags & IB_SEND_INLINE);
 	run->more = true;	/* answers wait for arx_requester_flush() */
 	run->polled = false;
+	run->packets = NULL;
 }
 
 /**

@@ -18,6 +18,9 @@
 #include "state.h"
 #include "trace.h"
 
+/* A kept request counts as at least this many bytes of a share. */
+#define ARX_CLOSE_LEAST		1024U
+
 /*
  * XRC: find the SRQ @srqn, its PD and its CQ, for the rest of the section.
  * False if there is no such SRQ in the QP's domain.
@@ -466,6 +469,28 @@ static __cold void arx_responder_duplicate(struct arx_qp *qp,
 	}
 }
 
+/* Requests before the next one are missing: ask for them, once. */
+static void arx_responder_gap(struct arx_qp *qp)
+{
+	if (!qp->resp.nak_sent)
+		arx_ack_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR), ARX_END_NOTHING);
+	qp->resp.nak_sent = true;
+}
+
+/*
+ * A request behind a gap. It is checked and served when the gap closes; if it
+ * cannot be kept, the peer sends it again.
+ */
+static __cold void arx_responder_ahead(struct arx_qp *qp, struct arx_run *run)
+{
+	arx_count(qp, OUT_OF_SEQUENCE);
+	if (arx_keep_add(&qp->resp.kept, arx_qp_dev(qp), run))
+		arx_count(qp, SEQUENCE_KEPT);
+	else
+		arx_count(qp, SEQUENCE_DROPPED);
+	arx_responder_gap(qp);
+}
+
 /*
  * True if @run has the expected PSN, perhaps without its first packets, which
  * were received before. 9.7.5.1.3, 9.7.5.1.4
@@ -478,11 +503,7 @@ static bool arx_responder_expects(struct arx_qp *qp, struct arx_run *run)
 	if (resp->dead)
 		return false;
 	if (ahead > 0) {
-		arx_count(qp, OUT_OF_SEQUENCE);
-		if (!resp->nak_sent)
-			arx_ack_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR),
-				    ARX_END_NOTHING);
-		resp->nak_sent = true;
+		arx_responder_ahead(qp, run);
 		return false;
 	}
 	if (ahead < 0) {
@@ -536,8 +557,8 @@ static bool arx_responder_begin_xrc(struct arx_qp *qp,
 	return true;
 }
 
-/* RC and XRC. */
-static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
+/* RC and XRC: a request, which may have any PSN. */
+static int arx_responder_request(struct arx_qp *qp, struct arx_run *run)
 {
 	bool xrc = qp->service == ARX_SERVICE_XRC;
 	int err;
@@ -548,6 +569,48 @@ static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
 	err = arx_responder_serve(qp, run);
 	if (unlikely(xrc))
 		arx_responder_drop_target(qp);
+	return err;
+}
+
+/*
+ * A gap may have closed: serve the requests that were kept behind it, one share
+ * at a time. While more of them are due, no gap is reported. If another gap
+ * follows, the NAK for it acknowledges all requests before.
+ */
+static __cold void arx_responder_close(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+	s32 share = ARX_POLL_BYTES;
+	struct arx_kept *kept;
+	bool closed = false;
+
+	while ((kept = arx_keep_take(&resp->kept, arx_qp_dev(qp),
+				     resp->epsn))) {
+		share -= max(kept->run.len, ARX_CLOSE_LEAST);
+		arx_responder_request(qp, &kept->run);
+		arx_keep_free(kept);
+		closed = true;
+		if (share <= 0 && arx_keep_is_due(&resp->kept, resp->epsn)) {
+			resp->nak_sent = true;
+			arx_qp_schedule(qp);
+			return;
+		}
+	}
+	if (!closed || resp->dead)
+		return;
+	if (resp->kept.bytes)
+		arx_responder_gap(qp);
+	else
+		arx_ack_due(qp);
+}
+
+/* RC and XRC: a request, and those that were kept behind it. */
+static int arx_responder_rc(struct arx_qp *qp, struct arx_run *run)
+{
+	int err = arx_responder_request(qp, run);
+
+	if (unlikely(qp->resp.kept.bytes))
+		arx_responder_close(qp);
 	return err;
 }
 
@@ -801,6 +864,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 	u32 most;
 
 	resp->in_message = false;
+	arx_keep_purge(&resp->kept, arx_qp_dev(qp));
 	if (qp->service == ARX_SERVICE_XRC) {
 		arx_responder_flush_xrc(qp);
 		return;
@@ -840,6 +904,14 @@ static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 	arx_responder_flush(qp);
 }
 
+/* Serve requests that arx_responder_close() left, then send responses. */
+static bool arx_responder_continue(struct arx_qp *qp, u32 *bytes)
+{
+	if (unlikely(qp->resp.kept.bytes) && arx_qp_may(qp, ARX_QP_RECEIVE))
+		arx_responder_close(qp);
+	return arx_rdatomic_reply(qp, bytes);
+}
+
 /**
  * arx_responder_run - send responses that are due
  * @qp: any QP
@@ -857,7 +929,7 @@ bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
 		arx_responder_error(qp, bytes);
 	else if (arx_qp_is_acked(qp))
-		more = arx_rdatomic_reply(qp, bytes);
+		more = arx_responder_continue(qp, bytes);
 	spin_unlock(&qp->resp.lock);
 	arx_section_leave();
 	return more;

@@ -253,6 +253,9 @@ enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
  *	so packets may refer to it
  * @more: another request for the same QP follows at once, so responses may wait
  * @polled: a NIC delivered packets together and may have more
+ * @packets: received packets that hold @payload, linked by ->next. A stage that
+ *	keeps the run beyond the call takes them and stores NULL. NULL: the
+ *	payload is valid during the call only
  * @grh: UD receive: 40 bytes that precede the payload
  * @smac: UD receive: the sender's MAC, or NULL
  * @vlan: UD receive: VLAN id, or 0xffff
@@ -267,6 +270,7 @@ struct arx_run {
 	bool payload_stable;
 	bool more;
 	bool polled;
+	struct sk_buff *packets;
 	const u8 *grh;
 	const u8 *smac;
 	u16 vlan;

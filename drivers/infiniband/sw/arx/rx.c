@@ -316,6 +316,7 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	if (!more)
 		arx_count(rx->qp, RCVD_BATCHES);
 
+	run->packets = rx->first;
 	arx_iter_skb(&run->payload, rx->first, rx->first_len);
 	if (run->h.service == ARX_SERVICE_UD)
 		arx_rx_read_grh(run, rx->first, grh);
@@ -330,7 +331,7 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 		rx->wake = false;
 		arx_requester_poll(rx->qp);
 	}
-	arx_rx_consume(rx->first);
+	arx_rx_consume(run->packets);
 	rx->first = NULL;
 }
 

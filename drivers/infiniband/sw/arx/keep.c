@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Runs behind a gap. A run that is kept owns its packets, beyond the call that
+ * delivered it. All first PSNs are less than half of the PSN space ahead of the
+ * PSN that the stage expects, so their order is that of arx_psn_diff(). Runs
+ * may overlap: whoever takes a run cuts off what was received meanwhile.
+ */
+
+#include <linux/slab.h>
+#include <net/dst.h>
+
+#include "arx.h"
+#include "keep.h"
+
+static struct arx_kept *arx_keep_of(struct rb_node *node)
+{
+	return rb_entry(node, struct arx_kept, node);
+}
+
+static int arx_keep_compare(struct rb_node *node, const struct rb_node *other)
+{
+	const struct arx_kept *a = rb_entry(node, struct arx_kept, node);
+	const struct arx_kept *b = rb_entry(other, struct arx_kept, node);
+
+	return arx_psn_diff(a->run.h.psn, b->run.h.psn);
+}
+
+static u32 arx_keep_truesize(const struct sk_buff *skb)
+{
+	u32 bytes = sizeof(struct arx_kept);
+
+	for (; skb; skb = skb->next)
+		bytes += skb->truesize;
+	return bytes;
+}
+
+/* Charge @bytes to the stage and to the device; false if that is too much. */
+static bool arx_keep_charge(struct arx_keep *keep, struct arx_dev *dev,
+			    u32 bytes)
+{
+	if (bytes > ARX_KEEP_QP - keep->bytes)
+		return false;
+	if (atomic_long_add_return(bytes, &dev->kept) > ARX_KEEP_DEV) {
+		atomic_long_sub(bytes, &dev->kept);
+		return false;
+	}
+	keep->bytes += bytes;
+	return true;
+}
+
+static void arx_keep_uncharge(struct arx_keep *keep, struct arx_dev *dev,
+			      u32 bytes)
+{
+	keep->bytes -= bytes;
+	atomic_long_sub(bytes, &dev->kept);
+}
+
+/* The packets refer to no socket, route or netdev any more: these may end. */
+static void arx_keep_detach(struct sk_buff *skb)
+{
+	for (; skb; skb = skb->next) {
+		skb_orphan(skb);
+		skb_dst_drop(skb);
+		skb_ext_reset(skb);
+		nf_reset_ct(skb);
+		skb->dev = NULL;
+	}
+}
+
+/**
+ * arx_keep_add - keep a run, if there is room
+ * @keep: runs of a stage
+ * @dev: device that is charged
+ * @run: less than half of the PSN space ahead; without packets of its own it is
+ *	not kept. If it is kept, it has lost them
+ *
+ * A packet from the reserves of the memory management is needed elsewhere and
+ * is not kept.
+ *
+ * Context: lock of the stage held.
+ * Return: true if the run is kept, or one with the same first PSN already was.
+ */
+bool arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
+		  struct arx_run *run)
+{
+	struct arx_kept *kept;
+	u32 bytes;
+
+	if (!run->packets || skb_pfmemalloc(run->packets))
+		return false;
+	bytes = arx_keep_truesize(run->packets);
+	if (!arx_keep_charge(keep, dev, bytes))
+		return false;
+	kept = kmalloc(sizeof(*kept), GFP_ATOMIC | __GFP_NOWARN);
+	if (!kept) {
+		arx_keep_uncharge(keep, dev, bytes);
+		return false;
+	}
+	kept->bytes = bytes;
+	kept->run = *run;
+	if (rb_find_add(&kept->node, &keep->runs, arx_keep_compare)) {
+		kfree(kept);
+		arx_keep_uncharge(keep, dev, bytes);
+		return true;
+	}
+	arx_keep_detach(run->packets);
+	run->packets = NULL;
+	return true;
+}
+
+static void arx_keep_remove(struct arx_keep *keep, struct arx_dev *dev,
+			    struct arx_kept *kept)
+{
+	rb_erase(&kept->node, &keep->runs);
+	arx_keep_uncharge(keep, dev, kept->bytes);
+}
+
+/* True if the run has nothing from @psn on, or cannot be cut there. */
+static bool arx_keep_is_past(const struct arx_run *run, u32 psn)
+{
+	s32 behind = arx_psn_diff(psn, run->h.psn);
+
+	return behind >= (s32)run->npkts ||
+	       (behind > 0 && run->h.op != ARX_OP_SEND &&
+		run->h.op != ARX_OP_WRITE &&
+		run->h.op != ARX_OP_READ_RESPONSE);
+}
+
+/**
+ * arx_keep_is_due - true if arx_keep_take() would find a run
+ * @keep: runs of a stage
+ * @psn: PSN that the stage expects
+ *
+ * Context: lock of the stage held.
+ * Return: true if a run begins at @psn or before.
+ */
+bool arx_keep_is_due(const struct arx_keep *keep, u32 psn)
+{
+	struct rb_node *node = rb_first(&keep->runs);
+
+	return node && arx_psn_diff(arx_keep_of(node)->run.h.psn, psn) <= 0;
+}
+
+/**
+ * arx_keep_take - the run that is due
+ * @keep: runs of a stage
+ * @dev: device that was charged
+ * @psn: PSN that the stage expects
+ *
+ * Runs that were received again meanwhile are freed.
+ *
+ * Context: lock of the stage held.
+ * Return: a run that begins at @psn or before and ends after it, to be freed by
+ * arx_keep_free(); NULL if there is none.
+ */
+struct arx_kept *arx_keep_take(struct arx_keep *keep, struct arx_dev *dev,
+			       u32 psn)
+{
+	struct rb_node *node;
+
+	while ((node = rb_first(&keep->runs))) {
+		struct arx_kept *kept = arx_keep_of(node);
+
+		if (arx_psn_diff(kept->run.h.psn, psn) > 0)
+			return NULL;
+		arx_keep_remove(keep, dev, kept);
+		if (!arx_keep_is_past(&kept->run, psn))
+			return kept;
+		arx_keep_free(kept);
+	}
+	return NULL;
+}
+
+/**
+ * arx_keep_free - free a run that was kept
+ * @kept: from arx_keep_take()
+ *
+ * Context: any.
+ */
+void arx_keep_free(struct arx_kept *kept)
+{
+	kfree_skb_list_reason(kept->run.packets, SKB_CONSUMED);
+	kfree(kept);
+}
+
+/**
+ * arx_keep_purge - free all kept runs
+ * @keep: runs of a stage
+ * @dev: device that was charged
+ *
+ * Context: lock of the stage held, or no other user.
+ */
+void arx_keep_purge(struct arx_keep *keep, struct arx_dev *dev)
+{
+	struct rb_node *node;
+
+	while ((node = rb_first(&keep->runs))) {
+		arx_keep_remove(keep, dev, arx_keep_of(node));
+		arx_keep_free(arx_keep_of(node));
+	}
+}

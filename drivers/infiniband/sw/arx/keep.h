@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Runs that arrived behind a gap and are kept until the gap closes. This file
+ * knows no QPs.
+ */
+#ifndef ARX_KEEP_H
+#define ARX_KEEP_H
+
+#include <linux/rbtree.h>
+
+#include "run.h"
+
+/* Memory of kept packets, in bytes of truesize. */
+#define ARX_KEEP_QP		(4U * 1024 * 1024)	/* of one stage */
+#define ARX_KEEP_DEV		(64L * 1024 * 1024)	/* of a device */
+
+/**
+ * struct arx_keep - the runs that one stage of a QP keeps
+ * @runs: struct arx_kept, in the order of their first PSNs
+ * @bytes: truesize of all of them; 0: there are none
+ *
+ * Protected by the lock of the stage.
+ */
+struct arx_keep {
+	struct rb_root runs;
+	u32 bytes;
+};
+
+/**
+ * struct arx_kept - a kept run
+ * @node: in arx_keep.runs
+ * @bytes: truesize of its packets, and of this
+ * @run: the run, which owns its packets
+ */
+struct arx_kept {
+	struct rb_node node;
+	u32 bytes;
+	struct arx_run run;
+};
+
+bool __cold arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
+			 struct arx_run *run);
+bool __cold arx_keep_is_due(const struct arx_keep *keep, u32 psn);
+struct arx_kept * __cold arx_keep_take(struct arx_keep *keep,
+				       struct arx_dev *dev, u32 psn);
+void __cold arx_keep_free(struct arx_kept *kept);
+void arx_keep_purge(struct arx_keep *keep, struct arx_dev *dev);
+
+#endif /* ARX_KEEP_H */

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * keep.c, and what the stages do with packets behind a gap. Side 1 gets single
- * packets or runs in an order that the test chooses.
+ * keep.c, loss.c, and what the stages do with packets behind a gap. Side 1 gets
+ * single packets or runs in an order that the test chooses, and side 0 gets
+ * reports.
  */
+
+#include <linux/prandom.h>
 
 #include "qp_fixture.h"
 
 #include "keep.c"
+#include "loss.c"
 
 static int loss_init(struct kunit *test)
 {
@@ -422,6 +426,465 @@ static void responder__xrc_gap(struct kunit *test)
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_INV_RD_REQ), PSN + 2);
 }
 
+/* Reports. */
+
+#define ASKS	(WHOLE | ARX_REPORTS)
+
+static u32 word_of(const struct wire_run *w)
+{
+	return w && w->run.len == sizeof(__be32) ?
+	       be32_to_cpu(*(const __be32 *)w->data) : 0;
+}
+
+/* The next run of side 1 is a NAK for a gap that reports these packets. */
+#define EXPECT_REPORT(test, p, number, bits) do {			\
+	struct wire_run *r__ = EXPECT_SENT(test, p, 1, ARX_OP_ACK,	\
+					   number);			\
+									\
+	KUNIT_EXPECT_EQ(test, word_of(r__), bits);			\
+	if (r__)							\
+		KUNIT_EXPECT_EQ(test, r__->run.h.syndrome,		\
+				ARX_NAK(ARX_NAK_SEQ_ERR));		\
+} while (0)
+
+static void responder__reports(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	packets(p, ARX_OP_WRITE, ASKS, PSN + 1, 0, 2 * MTU);
+	EXPECT_REPORT(test, p, PSN, 0x6);
+	/* A READ has the PSNs of its responses, too. */
+	packets(p, ARX_OP_READ, ASKS, PSN + 5, 0, 3 * MTU);
+	EXPECT_REPORT(test, p, PSN, 0xe6);
+	/* Packets that do not ask for an acknowledgment get none. */
+	packets(p, ARX_OP_WRITE, ARX_FIRST | ARX_LAST, PSN + 10, 0, 8);
+	EXPECT_SILENT(test, p, 1);
+	packets(p, ARX_OP_WRITE, ASKS, PSN, 0, 8);
+	EXPECT_REPORT(test, p, PSN + 3, 0x9c);
+	packets(p, ARX_OP_WRITE, ASKS, PSN + 3, 0, 2 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 5);
+	EXPECT_REPORT(test, p, PSN + 8, 0x4);
+	packets(p, ARX_OP_WRITE, ASKS, PSN + 8, 0, 2 * MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 10);
+}
+
+/* A report covers no more than the window, whatever is kept. */
+static void responder__report_ends(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+
+	packets(p, ARX_OP_WRITE, ASKS, PSN + 511, 0, 8);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_ACK, PSN);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.len, 64);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(((__be32 *)w->data)[15]), BIT(31));
+	packets(p, ARX_OP_READ, ASKS, PSN + 600, 0, 8 * MTU);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_ACK, PSN);
+	if (w)
+		KUNIT_EXPECT_EQ(test, w->run.len, 64);
+}
+
+/* Side 0 notes its losses, and its timer does not expire by itself. */
+static struct arx_loss *note(struct kunit *test, struct pair *p)
+{
+	struct arx_comp *comp = &p->side[0].qp->comp;
+	struct arx_loss *loss = kzalloc(sizeof(*loss), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, comp->una, comp->una);
+	loss->silent = ARX_LOSS_SILENT_MAX;
+	comp->loss = loss;
+	return loss;
+}
+
+/* Side 1 reports. */
+static void report(struct pair *p, u32 psn, void *words, u32 len)
+{
+	struct arx_run run = pair_run(p, 0, ARX_OP_ACK,
+				      ARX_FIRST | ARX_LAST | ARX_REPORTS, psn,
+				      words, len);
+
+	run.h.syndrome = ARX_NAK(ARX_NAK_SEQ_ERR);
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+}
+
+static void report_word(struct pair *p, u32 psn, u32 word)
+{
+	__be32 words[1] = { cpu_to_be32(word) };
+
+	report(p, psn, words, sizeof(words));
+}
+
+static void ack(struct pair *p, u32 psn)
+{
+	struct arx_run run = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST,
+				      psn, NULL, 0);
+
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+}
+
+static void drop_wire(struct pair *p)
+{
+	while (pair_take(p, -1))
+		;
+}
+
+/* The next run of side 0 is @count packets of a WRITE, which ask for an ACK. */
+#define EXPECT_AGAIN(test, p, number, count) do {			\
+	struct wire_run *s__ = EXPECT_SENT(test, p, 0, ARX_OP_WRITE,	\
+					   number);			\
+									\
+	if (s__) {							\
+		KUNIT_EXPECT_EQ(test, s__->run.npkts, count);		\
+		KUNIT_EXPECT_TRUE(test,					\
+				  s__->run.h.flags & ARX_ACK_REQ);	\
+	}								\
+} while (0)
+
+/* What is missing is sent again, once, and again when it is lost again. */
+static void requester__fills(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
+	drop_wire(p);
+	report_word(p, PSN, 0x9c);		/* 2, 3, 4, 7 are there */
+	EXPECT_AGAIN(test, p, PSN, 2);
+	EXPECT_AGAIN(test, p, PSN + 5, 2);
+	EXPECT_SILENT(test, p, 0);
+	report_word(p, PSN, 0x9c);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, qp->req.psn, qp->req.nxt);
+
+	/* Then it goes on. */
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 9);
+	/* A later packet has arrived: 0, 1, 5 and 6 are lost again. */
+	report_word(p, PSN, 0x29c);
+	EXPECT_AGAIN(test, p, PSN, 2);
+	EXPECT_AGAIN(test, p, PSN + 5, 2);
+	EXPECT_AGAIN(test, p, PSN + 8, 1);
+	EXPECT_SILENT(test, p, 0);
+	report_word(p, PSN + 5, 0x14);
+	EXPECT_SILENT(test, p, 0);
+	ack(p, PSN + 9);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, qp->comp.retries_left, 3);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_RESENT_PKTS), 9);
+}
+
+/* The retransmission timer forgets reports: go-back-N. */
+static void requester__fills_in_vain(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
+	drop_wire(p);
+	for (i = 0; i < 3; i++) {
+		report_word(p, PSN, 0x2);
+		EXPECT_AGAIN(test, p, PSN, 1);
+		EXPECT_SILENT(test, p, 0);
+		pair_timeout(p, 0);
+		EXPECT_AGAIN(test, p, PSN, 9);
+		EXPECT_SILENT(test, p, 0);
+	}
+	/* A report does not put off the end. */
+	report_word(p, PSN, 0x2);
+	pair_timeout(p, 0);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_RETRY_EXC_ERR);
+}
+
+/* Reports of packets that were never sent, and payload that is no report. */
+static void requester__bad_reports(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_loss *loss = note(test, p);
+	u8 words[128];
+
+	memset(words, 0xff, sizeof(words));
+	words[3] = 0xfe;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 3 * MTU);
+	drop_wire(p);
+	report(p, PSN, words, 64);
+	KUNIT_EXPECT_EQ(test, loss->end, (PSN + 3) & ARX_PSN_MASK);
+	EXPECT_AGAIN(test, p, PSN, 1);
+	EXPECT_SILENT(test, p, 0);
+	report(p, PSN + 1, words, 68);
+	EXPECT_AGAIN(test, p, PSN + 1, 2);
+	EXPECT_SILENT(test, p, 0);
+	report(p, PSN + 1, words, 2);
+	EXPECT_AGAIN(test, p, PSN + 1, 2);
+	EXPECT_SILENT(test, p, 0);
+	ack(p, PSN + 2);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/* Silence: the last packet is sent again, or what is known to be missing. */
+static void requester__probes(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_loss *loss = note(test, p);
+	int i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 5 * MTU + 8);
+	drop_wire(p);
+	pair_probe(p, 0);	/* begins to wait */
+	for (i = 0; i < 2; i++) {
+		loss->seen_una = loss->una;
+		pair_probe(p, 0);
+		EXPECT_AGAIN(test, p, PSN + 5, 1);
+		EXPECT_SILENT(test, p, 0);
+	}
+	report_word(p, PSN, 0x20);
+	EXPECT_AGAIN(test, p, PSN, 5);
+	pair_probe(p, 0);
+	EXPECT_SILENT(test, p, 0);	/* the report was news */
+	loss->silent = ARX_LOSS_SILENT_MAX;
+	pair_probe(p, 0);
+	EXPECT_AGAIN(test, p, PSN, 5);
+	ack(p, PSN + 5);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	pair_probe(p, 0);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&p->side[0].qp->comp.probe));
+}
+
+/* Silence while a READ is outstanding: the rest of it is asked for again. */
+static void requester__probes_read(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 5 * MTU);
+	drop_wire(p);
+	pair_probe(p, 0);
+	pair_probe(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN);
+	pair_deliver(p, p->taken);
+	pair_pump(p);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/* A reset forgets; so does the end of the QP, by pair_free(). */
+static void requester__forgets(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 5 * MTU);
+	drop_wire(p);
+	p->blocked = true;
+	report_word(p, PSN, 0x2);
+	p->blocked = false;
+	KUNIT_EXPECT_TRUE(test, qp->req.filling);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
+	KUNIT_EXPECT_NULL(test, qp->comp.loss);
+	KUNIT_EXPECT_FALSE(test, qp->req.filling);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&qp->comp.probe));
+	pair_join(test, p);
+	p->dev.port_active = false;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 5 * MTU);
+	pair_pump(p);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+	note(test, p);
+}
+
+/* loss.c alone. */
+
+static const u32 bases[] = { 100, 0xffff80, 0xfffe };
+
+static void loss__holes(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	u32 psn, n, i, una, nxt;
+	__be32 words[16] = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	for (i = 0; i < ARRAY_SIZE(bases); i++) {
+		una = bases[i];
+		nxt = arx_psn_add(una, 512);
+		arx_loss_forget(loss, una);
+		words[0] = cpu_to_be32(0xfffffffe);
+		words[15] = cpu_to_be32(0x80000000);
+		KUNIT_EXPECT_TRUE(test, arx_loss_report(loss, words, 16, nxt,
+							0));
+		KUNIT_EXPECT_EQ(test, loss->end, nxt);
+		KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, nxt, 0, &psn, &n));
+		KUNIT_EXPECT_EQ(test, psn, una);
+		KUNIT_EXPECT_EQ(test, n, 1);
+		KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, nxt, 0, &psn, &n));
+		KUNIT_EXPECT_EQ(test, psn, arx_psn_add(una, 32));
+		KUNIT_EXPECT_EQ(test, n, 512 - 33);
+		KUNIT_EXPECT_FALSE(test, arx_loss_next(loss, nxt, 0, &psn, &n));
+		KUNIT_EXPECT_FALSE(test, arx_loss_report(loss, words, 16, nxt,
+							 0));
+
+		/* One more packet was sent later, and is there. */
+		una = arx_psn_add(una, 32);
+		nxt = arx_psn_add(nxt, 1);
+		arx_loss_advance(loss, una, 0);
+		memset(words, 0, sizeof(words));
+		words[15] = cpu_to_be32(1);
+		KUNIT_EXPECT_TRUE(test, arx_loss_report(loss, words, 16, nxt,
+							0));
+		KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, nxt, 0, &psn, &n));
+		KUNIT_EXPECT_EQ(test, psn, una);
+		KUNIT_EXPECT_EQ(test, n, 512 - 33);
+		KUNIT_EXPECT_FALSE(test, arx_loss_next(loss, nxt, 0, &psn, &n));
+		memset(words, 0, sizeof(words));
+
+		arx_loss_advance(loss, nxt, 0);
+		KUNIT_EXPECT_TRUE(test, bitmap_empty(loss->there, 512));
+		KUNIT_EXPECT_TRUE(test, bitmap_empty(loss->again, 512));
+		KUNIT_EXPECT_EQ(test, loss->end, nxt);
+		KUNIT_EXPECT_EQ(test, loss->due, nxt);
+	}
+}
+
+/* A network that changes the order: packets that are late are waited for. */
+static void loss__late(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	__be32 word = cpu_to_be32(0x2);
+	u32 psn, n, i;
+	u64 now = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, 0, 0);
+	arx_loss_time(loss, 0, now);
+	arx_loss_advance(loss, 1, now += 1000000);
+	KUNIT_EXPECT_EQ(test, loss->srtt, 1000000);
+	/* It comes a moment after it was sent again. */
+	KUNIT_EXPECT_TRUE(test, arx_loss_report(loss, &word, 1, 9, now));
+	KUNIT_EXPECT_FALSE(test, arx_loss_hold(loss));
+	KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, 9, now, &psn, &n));
+	arx_loss_advance(loss, 3, now += 100000);
+	KUNIT_EXPECT_EQ(test, loss->late, 1);
+	/* So the next one is waited for, a quarter of the round trip. */
+	KUNIT_EXPECT_FALSE(test, arx_loss_report(loss, &word, 1, 9, now));
+	KUNIT_EXPECT_FALSE(test, arx_loss_next(loss, 9, now, &psn, &n));
+	KUNIT_EXPECT_TRUE(test, arx_loss_hold(loss));
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 250000);
+	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 9));
+	KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, 9, now, &psn, &n));
+	KUNIT_EXPECT_EQ(test, psn, 3);
+	KUNIT_EXPECT_EQ(test, n, 1);
+
+	/* Where packets are only lost, that is unlearnt. */
+	for (i = 0; i < ARX_LOSS_ON_TIME && loss->late; i++) {
+		arx_loss_advance(loss, arx_psn_add(loss->una, 2),
+				 now += 1000000);
+		loss->late += !i;	/* after the late one above */
+		arx_loss_report(loss, &word, 1, arx_psn_add(loss->una, 9),
+				now);
+		loss->due = loss->end;
+		arx_loss_next(loss, arx_psn_add(loss->una, 9), now, &psn, &n);
+	}
+	KUNIT_EXPECT_LE(test, loss->late, 1);
+}
+
+/* The round trip of a packet that was sent twice is not known. */
+static void loss__rtt(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	__be32 word = cpu_to_be32(0x2);
+	u32 psn, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, 0, 0);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), ARX_LOSS_UNKNOWN);
+	arx_loss_time(loss, 1, 1000);
+	arx_loss_time(loss, 2, 2000);	/* one at a time */
+	arx_loss_report(loss, &word, 1, 3, 5000);
+	KUNIT_EXPECT_EQ(test, loss->srtt, 4000);
+	KUNIT_EXPECT_EQ(test, loss->rtt_min, 4000);
+	KUNIT_EXPECT_FALSE(test, loss->timing);
+	arx_loss_time(loss, 3, 10000);
+	KUNIT_EXPECT_TRUE(test, loss->timing);
+	loss->due = 4;
+	loss->end = 4;
+	while (arx_loss_next(loss, 4, 11000, &psn, &n))
+		;
+	arx_loss_advance(loss, 4, 12000);
+	KUNIT_EXPECT_FALSE(test, loss->timing);
+	KUNIT_EXPECT_EQ(test, loss->srtt, 4000);
+}
+
+/* Both ends. */
+
+#define LOSSY_OPS	64
+
+/* Deliver what is on the wire, each packet of a request with luck. */
+static void lossy_pump(struct pair *p, struct rnd_state *rnd, u32 permille,
+		       u32 *lost)
+{
+	struct wire_run *w;
+
+	for (pair_settle(p); (w = pair_take(p, -1)); pair_settle(p)) {
+		u32 i;
+
+		if (w->run.h.op != ARX_OP_WRITE) {
+			pair_deliver(p, w);
+			continue;
+		}
+		for (i = 0; i < w->run.npkts; i++) {
+			struct arx_run run = w->run;
+
+			arx_headers_part(&w->run.h, i, i + 1 == w->run.npkts,
+					 &run.h);
+			run.npkts = 1;
+			run.len = min(MTU, w->run.len - i * MTU);
+			if (prandom_u32_state(rnd) % 1000 < permille)
+				++*lost;
+			else
+				pair_rx_packets(p, 1, &run, w->data + i * MTU);
+		}
+	}
+}
+
+/*
+ * 5 % of the packets are lost: hardly more than those are sent again, the
+ * retransmission timer is not needed, and no retry is used.
+ */
+static void both__five_percent(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct rnd_state rnd;
+	u32 posted = 0, done = 0, lost = 0, turns = 0;
+	struct ib_wc wc;
+
+	prandom_seed_state(&rnd, 5);
+	while (done < LOSSY_OPS && turns++ < 10000) {
+		for (; posted < LOSSY_OPS && posted - done < 4; posted++)
+			pair_send(p, 0, IB_WR_RDMA_WRITE, posted,
+				  IB_SEND_SIGNALED, posted % 8 * 65536, 65536);
+		lossy_pump(p, &rnd, 50, &lost);
+		while ((wc = pair_poll(&p->side[0].scq)).wr_id != NO_WC) {
+			KUNIT_ASSERT_EQ(test, wc.status, IB_WC_SUCCESS);
+			KUNIT_ASSERT_EQ(test, wc.wr_id, done++);
+		}
+		if (!p->side[0].qp->comp.loss)
+			pair_timeout(p, 0);
+		else
+			pair_probe(p, 0);
+	}
+	KUNIT_EXPECT_EQ(test, done, LOSSY_OPS);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, BUF);
+	KUNIT_EXPECT_GT(test, lost, LOSSY_OPS * 64 / 30);
+	KUNIT_EXPECT_LE(test, count_of(p, ARX_CNT_RESENT_PKTS), lost * 5 / 4);
+	KUNIT_EXPECT_LE(test, count_of(p, ARX_CNT_TIMEOUTS), 1);
+	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
+}
+
 static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(keep__order),
 	KUNIT_CASE(keep__overlap),
@@ -437,6 +900,18 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__long_gap),
 	KUNIT_CASE(responder__ends_with_kept),
 	KUNIT_CASE(responder__xrc_gap),
+	KUNIT_CASE(responder__reports),
+	KUNIT_CASE(responder__report_ends),
+	KUNIT_CASE(requester__fills),
+	KUNIT_CASE(requester__fills_in_vain),
+	KUNIT_CASE(requester__bad_reports),
+	KUNIT_CASE(requester__probes),
+	KUNIT_CASE(requester__probes_read),
+	KUNIT_CASE(requester__forgets),
+	KUNIT_CASE(loss__holes),
+	KUNIT_CASE(loss__late),
+	KUNIT_CASE(loss__rtt),
+	KUNIT_CASE(both__five_percent),
 	{}
 };
 

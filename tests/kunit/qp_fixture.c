@@ -696,6 +696,18 @@ void pair_rnr_over(struct pair *p, int side)
 	pair_settle(p);
 }
 
+/* The timer of losses expires. */
+void pair_probe(struct pair *p, int side)
+{
+	struct arx_comp *comp = &p->side[side].qp->comp;
+
+	hrtimer_cancel(&comp->probe);
+	local_bh_disable();
+	arx_requester_probe(&comp->probe);
+	local_bh_enable();
+	pair_settle(p);
+}
+
 /* Like tx.c when there is room again. */
 void pair_requester(struct pair *p, int side)
 {

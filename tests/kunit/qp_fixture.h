@@ -138,6 +138,7 @@ void pair_settle(struct pair *p);
 void pair_expire(struct pair *p, int side);
 void pair_timeout(struct pair *p, int side);
 void pair_rnr_over(struct pair *p, int side);
+void pair_probe(struct pair *p, int side);
 void pair_requester(struct pair *p, int side);
 void pair_look(struct pair *p, int side);
 void pair_steps(struct pair *p, int side, enum ib_qp_state state, int n);

@@ -138,10 +138,10 @@ fi
 bad loss-0.1 requester_rewinds netem loss 0.1%
 bad loss-1 requester_rewinds netem loss 1%
 bad loss-5 requester_rewinds netem loss 5%
-bad reorder out_of_seq_request netem delay 1ms reorder 25% 50%
+bad reorder out_of_seq_kept netem delay 1ms reorder 25% 50%
 bad duplicate duplicate_request netem duplicate 5%
 bad corrupt rcvd_icrc_err netem corrupt 2%
-bad single-loss-1 requester_rewinds single action gact ok random netrand drop 100
+bad single-loss-1 selective_retrans_pkts single action gact ok random netrand drop 100
 bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
 check full-queue 60 full_queue

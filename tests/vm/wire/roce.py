@@ -111,7 +111,12 @@ class Seen:
             fresh = ip.copy()
             del fresh[UDP].chksum
             assert ip.__class__(bytes(fresh))[UDP].chksum == udp.chksum, 'UDP checksum'
-        assert bth.version == 0 and bth.resv6 == 0 and bth.resv7 == 0, f'BTH {bth.version} {bth.resv6} {bth.resv7}'
+        assert bth.version == 0 and bth.resv6 == 0, f'BTH {bth.version} {bth.resv6}'
+        # protocol.rst, "Reports": in requests that ask for an
+        # acknowledgment, and in responses to such an end
+        acked, response = bth.opcode >> 5 in (0, 5), 13 <= bth.opcode & 31 <= 18
+        assert bth.resv7 == bth.ackreq or (response and bth.resv7 <= 1), f'BTH {bth.resv7}'
+        assert acked or not bth.resv7, f'BTH {bth.resv7} of this service'
         assert bth.pkey == 0xffff, f'P_Key {bth.pkey:#x}'
         assert self.op in EXTENSIONS or self.op in _ops, f'opcode {bth.opcode:#x}'
         assert len(self.body) % 4 == 0, f'{len(self.body)} bytes of payload and pad'

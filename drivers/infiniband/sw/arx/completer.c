@@ -8,6 +8,7 @@
 #include "compat.h"
 #include "completer.h"
 #include "cq.h"
+#include "loss.h"
 #include "sendwr.h"
 #include "sock.h"
 #include "state.h"
@@ -206,8 +207,44 @@ static void arx_completer_rewind(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
+	if (comp->loss)
+		arx_loss_forget(comp->loss, comp->una);
 	comp->timer_una = arx_psn_add(comp->una, -1);
 	arx_publish(&comp->rewinds, comp->rewinds + 1);
+}
+
+/* Make the requester send again what the peer misses. */
+static __cold void arx_completer_fill(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	comp->fills++;
+	arx_publish(&comp->rewinds, comp->rewinds + 1);
+}
+
+/* Begin to note what the peer misses; false without memory. */
+static __cold bool arx_completer_note(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_loss *loss = comp->loss;
+
+	if (loss)
+		return true;
+	loss = kzalloc(sizeof(*loss), GFP_ATOMIC | __GFP_NOWARN);
+	if (!loss)
+		return false;
+	arx_loss_init(loss, comp->una, arx_published(&qp->req.nxt));
+	WRITE_ONCE(comp->loss, loss);
+	return true;
+}
+
+static void arx_completer_start_probe(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	hrtimer_start(&comp->probe,
+		      ns_to_ktime(arx_loss_interval(comp->loss)),
+		      HRTIMER_MODE_REL_SOFT);
 }
 
 /* @una moved: the peer is alive, so all retry counts are reset. */
@@ -216,6 +253,8 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	struct arx_comp *comp = &qp->comp;
 
 	trace_arx_acked(qp, comp->una, una);
+	if (unlikely(comp->loss))
+		arx_loss_advance(comp->loss, una, ktime_get_ns());
 	arx_publish(&comp->una, una);
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
@@ -332,15 +371,41 @@ static bool arx_completer_retry(struct arx_qp *qp)
 	return true;
 }
 
-static __cold void arx_completer_nak(struct arx_qp *qp, u8 syndrome)
+/*
+ * A sequence NAK with a report: the peer keeps what it reports, and only the
+ * rest is sent again. False if this is no report, or without memory.
+ */
+static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 {
+	__be32 words[ARX_REPORT_WORDS];
+	struct arx_comp *comp = &qp->comp;
+	struct arx_iter to;
+
+	if (!run->len || run->len % sizeof(*words) ||
+	    run->len > sizeof(words) || !arx_completer_note(qp))
+		return false;
+	arx_iter_buf(&to, words);
+	if (arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK)
+		return false;
+	if (arx_loss_report(comp->loss, words, run->len / sizeof(*words),
+			    arx_published(&qp->req.nxt), ktime_get_ns()))
+		arx_completer_fill(qp);
+	if (arx_loss_hold(comp->loss))
+		arx_completer_start_probe(qp);
+	return true;
+}
+
+static __cold void arx_completer_nak(struct arx_qp *qp, struct arx_run *run)
+{
+	u8 syndrome = run->h.syndrome;
 	u8 code = FIELD_GET(ARX_AETH_VALUE, syndrome);
 
 	if (!arx_completer_current(qp))
 		return;
 	if (code == ARX_NAK_SEQ_ERR) {
 		arx_count(qp, RCVD_SEQ_NAK);
-		arx_completer_retry(qp);
+		if (!arx_completer_learn(qp, run))
+			arx_completer_retry(qp);
 		return;
 	}
 	arx_completer_count_nak(qp, code);
@@ -385,12 +450,13 @@ static __cold void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
 		      HRTIMER_MODE_REL_SOFT);
 }
 
-static void arx_completer_ack(struct arx_qp *qp, const struct arx_run *run)
+static void arx_completer_ack(struct arx_qp *qp, struct arx_run *run)
 {
 	u8 type = FIELD_GET(ARX_AETH_TYPE, run->h.syndrome);
 	u32 psn = run->h.psn;
 
 	arx_count(qp, ACKS_RCVD);
+	qp->comp.reports = run->h.flags & ARX_REPORTS;
 	if (type == ARX_AETH_ACK) {
 		if (!arx_completer_advance(qp, arx_psn_add(psn, 1)))
 			arx_completer_gap(qp);
@@ -407,7 +473,7 @@ static void arx_completer_ack(struct arx_qp *qp, const struct arx_run *run)
 	if (type == ARX_AETH_RNR)
 		arx_completer_rnr(qp, run->h.syndrome);
 	else if (type == ARX_AETH_NAK)
-		arx_completer_nak(qp, run->h.syndrome);
+		arx_completer_nak(qp, run);
 }
 
 /* Write the data of a READ or atomic at @una to the SGEs of its WQE. */
@@ -553,6 +619,23 @@ static bool arx_completer_unwatched(const struct arx_qp *qp)
 	       arx_qp_may(qp, ARX_QP_ACKED) && qp->attr.timeout;
 }
 
+/* Measure the round trip, and notice if nothing comes back. */
+static __cold void arx_completer_watch_loss(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	u32 nxt;
+
+	spin_lock_bh(&comp->lock);
+	nxt = arx_published(&qp->req.nxt);
+	if (comp->loss && comp->una != nxt && arx_qp_may(qp, ARX_QP_ACKED)) {
+		arx_loss_time(comp->loss, arx_psn_add(nxt, -1),
+			      ktime_get_ns());
+		if (!hrtimer_is_queued(&comp->probe))
+			arx_completer_start_probe(qp);
+	}
+	spin_unlock_bh(&comp->lock);
+}
+
 /**
  * arx_completer_arm - start the retransmission timer if a request is in flight
  * @qp: any QP
@@ -577,6 +660,8 @@ void arx_completer_arm(struct arx_qp *qp)
 	 * handler
 	 */
 	smp_mb();
+	if (unlikely(READ_ONCE(comp->loss)))
+		arx_completer_watch_loss(qp);
 	if (!arx_completer_unwatched(qp))
 		return;
 
@@ -645,12 +730,100 @@ bool arx_completer_expired(struct arx_qp *qp)
 		go = arx_completer_retry(qp);
 		if (!go)
 			goto out;
+		if (comp->reports)
+			arx_completer_note(qp);
 	}
 	comp->timer_una = comp->una;
 	mod_timer(&comp->retransmit, jiffies + arx_completer_timeout(qp));
 out:
 	spin_unlock(&comp->lock);
 	return go;
+}
+
+/**
+ * arx_completer_probe - decide about packets that may be lost
+ * @qp: QP whose timer of losses has expired
+ *
+ * This timer is much faster than the retransmission timer, and costs no retry:
+ * the end of all retries does not depend on it.
+ *
+ * Context: softirq; no QP lock held.
+ * Return: true if the requester should run.
+ */
+bool arx_completer_probe(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_loss *loss;
+	bool go = false;
+	u32 nxt;
+
+	spin_lock(&comp->lock);
+	loss = comp->loss;
+	nxt = arx_published(&qp->req.nxt);
+	if (!loss || comp->una == nxt || !arx_qp_may(qp, ARX_QP_ACKED))
+		goto out;
+	if (loss->holding ||
+	    !(comp->rnr_wait || READ_ONCE(qp->req.blocked) ||
+	      READ_ONCE(qp->req.dropped) || arx_sock_waits(qp)))
+		go = arx_loss_expired(loss, nxt);
+	if (go) {
+		arx_count(qp, LOSS_TIMEOUTS);
+		arx_completer_fill(qp);
+	}
+	arx_loss_hold(loss);
+	arx_completer_start_probe(qp);
+out:
+	spin_unlock(&comp->lock);
+	return go;
+}
+
+/* True if packets that were returned last have not been sent yet. */
+static bool arx_completer_fill_left(const struct arx_comp *comp,
+				    const struct arx_req *req)
+{
+	return req->filling && arx_psn_diff(req->fill_end, req->psn) > 0 &&
+	       arx_psn_diff(req->fill_end, comp->una) > 0;
+}
+
+/**
+ * arx_completer_next_fill - what the requester should send again
+ * @qp: RC QP that notes its losses
+ * @psn: receives the first PSN
+ * @n: receives the number of PSNs
+ *
+ * Each packet is returned once, unless it is lost again. If nothing was heard
+ * of the peer, the last packet makes it respond; or the READ that is due, which
+ * would be replayed in any case.
+ *
+ * Context: requester's lock held.
+ * Return: what to send.
+ */
+enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
+{
+	enum arx_fill fill = ARX_FILL_NONE;
+	struct arx_comp *comp = &qp->comp;
+	struct arx_req *req = &qp->req;
+	struct arx_loss *loss;
+
+	spin_lock(&comp->lock);
+	loss = comp->loss;
+	if (comp->rewinds - req->rewinds != comp->fills - req->fills) {
+		fill = ARX_FILL_BACK;
+	} else if (arx_completer_fill_left(comp, req)) {
+		fill = ARX_FILL_REST;
+	} else if (arx_loss_next(loss, req->nxt, ktime_get_ns(), psn, n)) {
+		fill = ARX_FILL_NEXT;
+	} else if (loss->probe && comp->una != req->nxt) {
+		loss->probe = false;
+		*psn = req->rd_sent == comp->rd_done ?
+		       arx_psn_add(req->nxt, -1) : comp->una;
+		*n = 1;
+		fill = ARX_FILL_NEXT;
+	}
+	req->rewinds = comp->rewinds;
+	req->fills = comp->fills;
+	spin_unlock(&comp->lock);
+	return fill;
 }
 
 /**
@@ -679,4 +852,5 @@ void arx_completer_stop(struct arx_qp *qp)
 {
 	timer_delete_sync(&qp->comp.retransmit);
 	hrtimer_cancel(&qp->comp.rnr);
+	hrtimer_cancel(&qp->comp.probe);
 }

@@ -5,10 +5,20 @@
 
 #include "qp.h"
 
+/* What a requester sends again. */
+enum arx_fill {
+	ARX_FILL_NONE,		/* nothing */
+	ARX_FILL_NEXT,		/* packets that the peer misses */
+	ARX_FILL_REST,		/* the rest of those */
+	ARX_FILL_BACK,		/* everything: go-back-N */
+};
+
 bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run);
 void arx_completer_retire(struct arx_qp *qp);
 void arx_completer_arm(struct arx_qp *qp);
 bool arx_completer_expired(struct arx_qp *qp);
+bool arx_completer_probe(struct arx_qp *qp);
+enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n);
 void arx_completer_rnr_over(struct arx_qp *qp);
 void arx_completer_stop(struct arx_qp *qp);
 

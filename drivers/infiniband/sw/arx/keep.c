@@ -171,6 +171,46 @@ struct arx_kept *arx_keep_take(struct arx_keep *keep, struct arx_dev *dev,
 	return NULL;
 }
 
+/* PSNs of a run: a READ takes those of its responses, too. */
+static u32 arx_keep_psns(const struct arx_run *run, u32 mtu)
+{
+	if (run->h.op == ARX_OP_READ)
+		return arx_run_npkts(run->h.dma_len, mtu);
+	return run->npkts;
+}
+
+/**
+ * arx_keep_report - write down which requests are kept
+ * @keep: runs of a stage
+ * @psn: PSN that the stage expects
+ * @mtu: path MTU of the QP
+ * @words: receives bit i of word w for PSN @psn + 32 * w + i
+ * @n: words that fit
+ *
+ * Context: lock of the stage held.
+ * Return: number of words used.
+ */
+u32 arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
+		    __be32 *words, u32 n)
+{
+	struct rb_node *node;
+	u32 used = 0;
+
+	memset(words, 0, n * sizeof(*words));
+	for (node = rb_first(&keep->runs); node; node = rb_next(node)) {
+		const struct arx_run *run = &arx_keep_of(node)->run;
+		u32 i = (run->h.psn - psn) & ARX_PSN_MASK;
+		u32 end = min(i + arx_keep_psns(run, mtu), 32 * n);
+
+		if (i >= 32 * n)
+			break;
+		for (; i < end; i++)
+			words[i / 32] |= cpu_to_be32(BIT(i % 32));
+		used = max(used, DIV_ROUND_UP(end, 32));
+	}
+	return used;
+}
+
 /**
  * arx_keep_free - free a run that was kept
  * @kept: from arx_keep_take()

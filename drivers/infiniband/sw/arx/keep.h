@@ -43,6 +43,8 @@ bool __cold arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
 bool __cold arx_keep_is_due(const struct arx_keep *keep, u32 psn);
 struct arx_kept * __cold arx_keep_take(struct arx_keep *keep,
 				       struct arx_dev *dev, u32 psn);
+u32 __cold arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
+			   __be32 *words, u32 n);
 void __cold arx_keep_free(struct arx_kept *kept);
 void arx_keep_purge(struct arx_keep *keep, struct arx_dev *dev);
 

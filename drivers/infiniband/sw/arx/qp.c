@@ -397,6 +397,11 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	comp->held = 0;
 	comp->gap = false;
 	req->rewinds = comp->rewinds;
+	req->fills = comp->fills;
+	req->filling = false;
+	comp->reports = false;
+	kfree(comp->loss);
+	WRITE_ONCE(comp->loss, NULL);
 	arx_watch_forget(qp);
 	arx_ring_consume(&qp->sq, comp->done);
 }
@@ -407,6 +412,8 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	struct arx_resp *resp = &qp->resp;
 
 	resp->nak_sent = false;
+	resp->gap = false;
+	resp->reports = false;
 	resp->dead = false;
 	resp->established = false;
 	resp->flushed = false;
@@ -800,6 +807,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_qp_destroy_sq(qp);
 	arx_qp_destroy_rq(qp);
 	arx_keep_purge(&qp->resp.kept, arx_qp_dev(qp));
+	kfree(qp->comp.loss);
 	av = rcu_dereference_protected(qp->av, true);
 	if (av)
 		arx_av_put(av);

@@ -22,6 +22,7 @@
 #include "run.h"
 
 struct arx_cq;
+struct arx_loss;
 struct arx_worker;
 struct sk_buff;
 
@@ -136,6 +137,9 @@ enum arx_req_pending {
  * @nxt: PSN after the last one ever sent; published
  * @end_psn: PSN after the last fetched WQE
  * @rewinds: the last value of comp.rewinds that was served
+ * @fills: the value of comp.fills then
+ * @fill_end: if @filling, PSN after the packets that are to be sent again
+ * @resume: if @filling, PSN to go to after that
  * @rd_sent: READs and atomics handed over, counted like comp.rd_done
  * @rd_psns: their PSNs, counted like comp.rd_psns
  * @unacked: packets sent since the last acknowledge request
@@ -146,6 +150,7 @@ enum arx_req_pending {
  * @dropped: waits because this machine dropped its packets; tx.c starts it
  *	again; published
  * @failed: a WQE got an error status: no later one is executed
+ * @filling: sends again what the peer misses, up to @fill_end
  * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
  * @local: the last run went to a QP of this machine; published
@@ -162,6 +167,9 @@ struct arx_req {
 	u32 nxt;
 	u32 end_psn;
 	u32 rewinds;
+	u32 fills;
+	u32 fill_end;
+	u32 resume;
 	u32 rd_sent;
 	u32 rd_psns;
 	u32 unacked;
@@ -171,6 +179,7 @@ struct arx_req {
 	bool blocked;
 	bool dropped;
 	bool failed;
+	bool filling;
 	bool flushes;
 	bool drained;
 	bool local;
@@ -313,6 +322,8 @@ struct arx_target {
  * @ack_psn: PSN of the due ACK or NAK
  * @ack_end: what the NAK ends
  * @kept: requests that arrived behind @epsn
+ * @gap: the last NAK was for a gap that is still open
+ * @reports: the peer understands reports
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free
  * @rwqe: receive WQE of the message
@@ -348,6 +359,8 @@ struct arx_resp {
 	u32 ack_psn;
 	enum arx_nak_end ack_end;
 	struct arx_keep kept;
+	bool gap;
+	bool reports;
 	bool flushed;
 	struct arx_tx_out out;
 	struct arx_rwqe rwqe;
@@ -373,6 +386,11 @@ struct arx_resp {
  * @timer_una: @una when @retransmit was armed
  * @gap_una: value of @una for which a lost response has already caused a rewind
  * @gap: @gap_una is valid
+ * @reports: the peer understands reports, and sends them
+ * @fills: of @rewinds: times the requester need only look for packets that are
+ *	to be sent again, see arx_completer_fill()
+ * @loss: what the peer has and misses; NULL until packets were lost
+ * @probe: timer of @loss
  * @retransmit: expires when nothing was acknowledged for attr.timeout
  * @rnr: ends @rnr_wait
  */
@@ -393,6 +411,10 @@ struct arx_comp {
 	u32 timer_una;
 	u32 gap_una;
 	bool gap;
+	bool reports;
+	u32 fills;
+	struct arx_loss *loss;
+	struct hrtimer probe;
 	struct timer_list retransmit;
 	struct hrtimer rnr;
 } ____cacheline_aligned;

@@ -9,6 +9,7 @@
 
 #include "ack.h"
 #include "completer.h"
+#include "loss.h"
 #include "rdatomic.h"
 #include "schedule.h"
 #include "send.h"
@@ -405,15 +406,33 @@ static int arx_rdatomic_send_atomic(struct arx_qp *qp, struct arx_av *av,
 	return 0;
 }
 
+/* Add to a NAK for a gap which requests were kept behind the gap. */
+static __cold void arx_rdatomic_add_report(struct arx_qp *qp,
+					   struct arx_run *run, __be32 *words)
+{
+	struct arx_resp *resp = &qp->resp;
+	u32 n = arx_keep_report(&resp->kept, run->h.psn, qp->mtu, words,
+				ARX_REPORT_WORDS);
+
+	arx_iter_buf(&run->payload, words);
+	arx_run_size(run, n * sizeof(*words));
+}
+
 /* Send the ACK or NAK after the responses. */
 static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 {
 	struct arx_resp *resp = &qp->resp;
+	__be32 words[ARX_REPORT_WORDS] __uninitialized;
 	struct arx_run run;
 
 	arx_rdatomic_headers(qp, &run, ARX_OP_ACK, resp->ack_psn);
 	run.h.syndrome = resp->ack_syndrome;
 	run.h.msn = resp->msn;
+	if (resp->reports)
+		run.h.flags |= ARX_REPORTS;
+	if (unlikely(resp->kept.bytes) && resp->reports &&
+	    resp->ack_syndrome == ARX_NAK(ARX_NAK_SEQ_ERR))
+		arx_rdatomic_add_report(qp, &run, words);
 	if (arx_rdatomic_send_run(qp, av, &run) == -EAGAIN)
 		return;
 	arx_ack_sent(qp);

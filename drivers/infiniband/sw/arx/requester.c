@@ -238,6 +238,45 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 }
 
 /*
+ * Go to packets that the peer misses, and after them back to where this began.
+ * False if the peer may miss everything from @una on.
+ */
+static __cold bool arx_requester_fill(struct arx_qp *qp)
+{
+	u32 una = arx_published(&qp->comp.una);
+	struct arx_req *req = &qp->req;
+	enum arx_fill fill;
+	u32 psn, n;
+
+	fill = arx_completer_next_fill(qp, &psn, &n);
+	if (fill == ARX_FILL_REST) {
+		/* The first of them may be acknowledged now. */
+		if (arx_psn_diff(una, req->psn) > 0)
+			arx_requester_go_to(qp, una);
+		return true;
+	}
+	if (fill == ARX_FILL_NEXT) {
+		if (!req->filling) {
+			req->resume = req->psn;
+			arx_count(qp, REWINDS);
+		}
+		trace_arx_rewind(qp, req->psn, psn);
+		arx_count_add(qp, RESENT_PKTS, n);
+		req->filling = true;
+		req->fill_end = arx_psn_add(psn, n);
+		arx_requester_go_to(qp, psn);
+		return true;
+	}
+	if (fill == ARX_FILL_NONE && req->filling) {
+		req->filling = false;
+		arx_requester_go_to(qp, req->resume);
+		return true;
+	}
+	req->filling = false;
+	return fill == ARX_FILL_NONE && arx_psn_diff(una, req->psn) <= 0;
+}
+
+/*
  * Go to the oldest PSN that is not acknowledged: back after a loss, forward
  * when an acknowledgment of an earlier transmission overtook a retransmission.
  * In both cases WQEs that were sent or executed before may be skipped, even
@@ -247,6 +286,8 @@ static void arx_requester_seek(struct arx_qp *qp)
 {
 	u32 from = qp->req.psn;
 
+	if (unlikely(READ_ONCE(qp->comp.loss)) && arx_requester_fill(qp))
+		return;
 	/* If @una moves after this, the next step seeks again. */
 	qp->req.rewinds = arx_published(&qp->comp.rewinds);
 	arx_requester_go_to(qp, arx_published(&qp->comp.una));
@@ -259,7 +300,9 @@ static bool arx_requester_must_seek(const struct arx_qp *qp)
 	const struct arx_req *req = &qp->req;
 
 	return arx_published(&qp->comp.rewinds) != req->rewinds ||
-	       arx_psn_diff(arx_published(&qp->comp.una), req->psn) > 0;
+	       arx_psn_diff(arx_published(&qp->comp.una), req->psn) > 0 ||
+	       (unlikely(req->filling) &&
+		arx_psn_diff(req->psn, req->fill_end) >= 0);
 }
 
 /*
@@ -438,6 +481,9 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 
 	if (!window)
 		return ARX_TURN_WAIT;
+	if (unlikely(req->filling))
+		window = min_t(u32, window,
+			       arx_psn_diff(req->fill_end, req->psn));
 
 	arx_requester_headers(qp, swqe, &run);
 	len = min_t(u64, left, (u64)window * qp->mtu);
@@ -463,7 +509,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	if (arx_qp_is_acked(qp) &&
 	    (run.len == left || req->unacked >= ARX_ACK_EVERY ||
 	     run.npkts == window)) {
-		run.h.flags |= ARX_ACK_REQ;
+		run.h.flags |= ARX_ACK_REQ | ARX_REPORTS;
 		req->unacked = 0;
 	}
 
@@ -515,7 +561,7 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 	}
 
 	arx_requester_headers(qp, swqe, &run);
-	run.h.flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ;
+	run.h.flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ | ARX_REPORTS;
 	if (swqe->op == ARX_OP_READ) {
 		run.h.va = swqe->wqe.rdma.remote_addr + req->offset;
 		run.h.rkey = swqe->wqe.rdma.rkey;
@@ -981,6 +1027,15 @@ static enum hrtimer_restart arx_requester_rnr_over(struct hrtimer *t)
 	return HRTIMER_NORESTART;
 }
 
+static enum hrtimer_restart arx_requester_probe(struct hrtimer *t)
+{
+	struct arx_qp *qp = container_of(t, struct arx_qp, comp.probe);
+
+	if (arx_completer_probe(qp))
+		arx_requester_run(qp);
+	return HRTIMER_NORESTART;
+}
+
 static enum hrtimer_restart arx_requester_look(struct hrtimer *t)
 {
 	struct arx_qp *qp = container_of(t, struct arx_qp, watch.timer);
@@ -1002,6 +1057,8 @@ void arx_requester_init(struct arx_qp *qp)
 	spin_lock_init(&qp->req.lock);
 	timer_setup(&qp->comp.retransmit, arx_requester_retransmit, 0);
 	hrtimer_setup(&qp->comp.rnr, arx_requester_rnr_over, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->comp.probe, arx_requester_probe, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	hrtimer_setup(&qp->watch.timer, arx_requester_look, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);

@@ -311,6 +311,7 @@ static void arx_responder_rnr(struct arx_qp *qp)
 	 * Packets in flight after this are out of sequence; one NAK is enough.
 	 */
 	qp->resp.nak_sent = true;
+	qp->resp.gap = false;
 }
 
 static enum arx_placed arx_responder_place(struct arx_qp *qp,
@@ -358,6 +359,7 @@ static void arx_responder_advance(struct arx_qp *qp, struct arx_run *run)
 		resp->ack_due = false;
 		arx_ack_due(qp);
 	} else if (run->h.flags & ARX_ACK_REQ) {
+		resp->reports = run->h.flags & ARX_REPORTS;
 		arx_ack_due(qp);
 	}
 }
@@ -472,8 +474,10 @@ static __cold void arx_responder_duplicate(struct arx_qp *qp,
 /* Requests before the next one are missing: ask for them, once. */
 static void arx_responder_gap(struct arx_qp *qp)
 {
-	if (!qp->resp.nak_sent)
+	if (!qp->resp.nak_sent) {
 		arx_ack_nak(qp, ARX_NAK(ARX_NAK_SEQ_ERR), ARX_END_NOTHING);
+		qp->resp.gap = true;
+	}
 	qp->resp.nak_sent = true;
 }
 
@@ -483,11 +487,17 @@ static void arx_responder_gap(struct arx_qp *qp)
  */
 static __cold void arx_responder_ahead(struct arx_qp *qp, struct arx_run *run)
 {
+	struct arx_resp *resp = &qp->resp;
+
 	arx_count(qp, OUT_OF_SEQUENCE);
-	if (arx_keep_add(&qp->resp.kept, arx_qp_dev(qp), run))
+	resp->reports |= !!(run->h.flags & ARX_REPORTS);
+	if (arx_keep_add(&resp->kept, arx_qp_dev(qp), run))
 		arx_count(qp, SEQUENCE_KEPT);
 	else
 		arx_count(qp, SEQUENCE_DROPPED);
+	/* A peer that understands it gets a new report when it asks. */
+	if (resp->gap && run->h.flags & ARX_ACK_REQ && resp->reports)
+		resp->nak_sent = false;
 	arx_responder_gap(qp);
 }
 
@@ -592,6 +602,7 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 		closed = true;
 		if (share <= 0 && arx_keep_is_due(&resp->kept, resp->epsn)) {
 			resp->nak_sent = true;
+			resp->gap = false;
 			arx_qp_schedule(qp);
 			return;
 		}

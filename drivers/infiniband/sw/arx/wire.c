@@ -142,6 +142,7 @@ struct arx_atomic_eth {
 #define ARX_BTH_FECN		BIT(31)
 #define ARX_BTH_BECN		BIT(30)
 #define ARX_BTH_ACK_REQ		BIT(31)
+#define ARX_BTH_REPORTS		BIT(24)	/* of the reserved bits */
 #define ARX_AETH_SYNDROME	GENMASK(31, 24)
 #define ARX_AETH_MSN		GENMASK(23, 0)
 
@@ -245,6 +246,8 @@ static void arx_write_bth(const struct arx_headers *h, struct arx_bth *bth)
 		qpn |= ARX_BTH_BECN;
 	if (h->flags & ARX_ACK_REQ)
 		psn |= ARX_BTH_ACK_REQ;
+	if (h->flags & ARX_REPORTS)
+		psn |= ARX_BTH_REPORTS;
 
 	bth->opcode = arx_opcode_of(h);
 	/* arx has no path migration: a QP is always "migrated". */
@@ -364,6 +367,8 @@ static int arx_read_bth(struct arx_headers *h, const struct arx_bth *bth)
 		h->flags |= ARX_SOLICITED;
 	if (psn & ARX_BTH_ACK_REQ)
 		h->flags |= ARX_ACK_REQ;
+	if (psn & ARX_BTH_REPORTS)
+		h->flags |= ARX_REPORTS;
 	if (qpn & ARX_BTH_FECN)
 		h->flags |= ARX_FECN;
 	if (qpn & ARX_BTH_BECN)

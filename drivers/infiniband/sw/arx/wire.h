@@ -64,11 +64,13 @@ enum arx_pkt_flags {
 	ARX_ACK_REQ	= BIT(5),
 	ARX_BECN	= BIT(6),
 	ARX_FECN	= BIT(7),
+	ARX_REPORTS	= BIT(8),	/* the sender understands reports */
 };
 
 /* Flags that only the last packet of a run may have. */
 #define ARX_LAST_FLAGS	\
-	(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED | ARX_ACK_REQ)
+	(ARX_LAST | ARX_IMM | ARX_INV | ARX_SOLICITED | ARX_ACK_REQ | \
+	 ARX_REPORTS)
 
 /**
  * struct arx_headers - a packet's headers in host order
@@ -95,7 +97,7 @@ enum arx_pkt_flags {
 struct arx_headers {
 	u8 op;
 	u8 service;
-	u8 flags;
+	u16 flags;
 	u8 pad;
 	u16 pkey;
 	u32 qpn;

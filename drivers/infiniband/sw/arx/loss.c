@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Which packets are lost, and how long to wait for the others. A missing PSN is
+ * lost as soon as the peer reports a later one, unless the network is known to
+ * change the order of packets: then it is lost a part of the round trip time
+ * later. A PSN that was sent again is lost again when the peer reports a packet
+ * that was sent for the first time after that, or when nothing is heard for two
+ * round trips (RACK and TLP, RFC 8985, with PSNs instead of times).
+ */
+
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/time64.h>
+
+#include "loss.h"
+
+/* The timer's interval while the round trip time is unknown, and limits. */
+#define ARX_LOSS_UNKNOWN	(10 * NSEC_PER_MSEC)
+#define ARX_LOSS_HOLD		(50ULL * NSEC_PER_USEC)
+#define ARX_LOSS_LEAST		(1ULL * NSEC_PER_MSEC)
+#define ARX_LOSS_MOST		(1ULL * NSEC_PER_SEC)
+#define ARX_LOSS_SILENT_MAX	8
+
+/* Unit of times of packets: 1024 ns, so that 32 bits last for an hour. */
+#define ARX_LOSS_SHIFT		10
+
+/* Packets are at most one round trip late. */
+#define ARX_LOSS_LATE_MAX	4
+
+/* After this many losses none of which was only late, order is kept again. */
+#define ARX_LOSS_ON_TIME	64
+
+static u32 arx_loss_bit(u32 psn)
+{
+	return psn % ARX_REPORT_SPAN;
+}
+
+/* Clear the bits of @n PSNs from @psn on. */
+static void arx_loss_clear(unsigned long *map, u32 psn, u32 n)
+{
+	u32 at = arx_loss_bit(psn);
+	u32 first = min(n, ARX_REPORT_SPAN - at);
+
+	bitmap_clear(map, at, first);
+	bitmap_clear(map, 0, n - first);
+}
+
+/**
+ * arx_loss_forget - everything from @una on will be sent again
+ * @loss: of a QP
+ * @una: oldest PSN that is not acknowledged
+ *
+ * What is known about times stays.
+ */
+void arx_loss_forget(struct arx_loss *loss, u32 una)
+{
+	bitmap_zero(loss->there, ARX_REPORT_SPAN);
+	bitmap_zero(loss->again, ARX_REPORT_SPAN);
+	loss->una = una;
+	loss->end = una;
+	loss->due = una;
+	loss->holding = false;
+	loss->probe = false;
+	loss->timing = false;
+}
+
+/**
+ * arx_loss_init - begin to note what the peer misses
+ * @loss: zeroed
+ * @una: oldest PSN that is not acknowledged
+ * @nxt: PSNs from here on have not been sent
+ */
+void arx_loss_init(struct arx_loss *loss, u32 una, u32 nxt)
+{
+	arx_loss_forget(loss, una);
+	loss->newest = arx_psn_add(nxt, -1);
+}
+
+/* A round trip took @ns: RFC 6298. */
+static void arx_loss_take_rtt(struct arx_loss *loss, u64 ns)
+{
+	u64 off = ns > loss->srtt ? ns - loss->srtt : loss->srtt - ns;
+
+	if (!loss->srtt) {
+		loss->srtt = ns;
+		loss->rttvar = ns / 2;
+		loss->rtt_min = ns;
+		return;
+	}
+	loss->rttvar = (3 * loss->rttvar + off) / 4;
+	loss->srtt = (7 * loss->srtt + ns) / 8;
+	loss->rtt_min = min(loss->rtt_min, ns);
+}
+
+/* The peer has the packet whose round trip is measured, if it has @psn. */
+static void arx_loss_end_timing(struct arx_loss *loss, u64 now)
+{
+	loss->timing = false;
+	if (!test_bit(arx_loss_bit(loss->timed_psn), loss->again))
+		arx_loss_take_rtt(loss, max(now - loss->timed, 1));
+}
+
+/*
+ * A packet is there. If it was sent again less than a round trip ago, the first
+ * transmission arrived, and was late.
+ */
+static void arx_loss_judge(struct arx_loss *loss, u32 psn, u64 now)
+{
+	u32 bit = arx_loss_bit(psn);
+	u32 ago = (u32)(now >> ARX_LOSS_SHIFT) - loss->sent[bit];
+
+	if (!test_bit(bit, loss->again))
+		return;
+	if (ago < (loss->rtt_min * 3 / 4) >> ARX_LOSS_SHIFT) {
+		loss->late = min(loss->late + 1, ARX_LOSS_LATE_MAX);
+		loss->on_time = 0;
+	} else if (loss->late && ++loss->on_time >= ARX_LOSS_ON_TIME) {
+		loss->late--;
+		loss->on_time = 0;
+	}
+}
+
+/**
+ * arx_loss_advance - PSNs are acknowledged
+ * @loss: of a QP
+ * @una: oldest PSN that is not acknowledged
+ * @now: in ns
+ */
+void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
+{
+	s32 n = arx_psn_diff(una, loss->una);
+
+	if (n <= 0)
+		return;
+	if (loss->timing && arx_psn_diff(una, loss->timed_psn) > 0)
+		arx_loss_end_timing(loss, now);
+	if (!test_bit(arx_loss_bit(loss->una), loss->there))
+		arx_loss_judge(loss, loss->una, now);
+	n = min(n, ARX_REPORT_SPAN);
+	arx_loss_clear(loss->there, loss->una, n);
+	arx_loss_clear(loss->again, loss->una, n);
+	loss->una = una;
+	if (arx_psn_diff(una, loss->end) > 0)
+		loss->end = una;
+	if (arx_psn_diff(una, loss->due) > 0)
+		loss->due = una;
+}
+
+/* The peer has @psn; true if that is news. */
+static bool arx_loss_is_there(struct arx_loss *loss, u32 psn, u64 now)
+{
+	if (__test_and_set_bit(arx_loss_bit(psn), loss->there))
+		return false;
+	if (loss->timing && psn == loss->timed_psn)
+		arx_loss_end_timing(loss, now);
+	arx_loss_judge(loss, psn, now);
+	if (arx_psn_diff(psn, loss->end) >= 0)
+		loss->end = arx_psn_add(psn, 1);
+	return true;
+}
+
+/* True if a PSN before @due is to be sent again. */
+static bool arx_loss_misses(const struct arx_loss *loss, u32 psn)
+{
+	u32 bit = arx_loss_bit(psn);
+
+	if (test_bit(bit, loss->there))
+		return false;
+	return !test_bit(bit, loss->again) ||
+	       (s16)(loss->end - loss->next[bit]) > 0;
+}
+
+static bool arx_loss_misses_any(const struct arx_loss *loss)
+{
+	u32 psn = loss->una;
+
+	for (; arx_psn_diff(loss->due, psn) > 0; psn = arx_psn_add(psn, 1))
+		if (arx_loss_misses(loss, psn))
+			return true;
+	return false;
+}
+
+/**
+ * arx_loss_report - the peer reports which packets it has
+ * @loss: of a QP
+ * @words: from the wire; bit i of word w stands for PSN una + 32 * w + i
+ * @n: number of words, at most ARX_REPORT_WORDS
+ * @nxt: PSNs from here on have not been sent
+ * @now: in ns
+ *
+ * Return: true if packets are to be sent again now.
+ */
+bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
+		     u32 nxt, u64 now)
+{
+	u32 sent = min((nxt - loss->una) & ARX_PSN_MASK, 32 * n);
+	u32 i;
+
+	for (i = 0; i < sent; i++) {
+		u32 psn = arx_psn_add(loss->una, i);
+
+		if (be32_to_cpu(words[i / 32]) & BIT(i % 32))
+			loss->news |= arx_loss_is_there(loss, psn, now);
+	}
+	if (!loss->late)
+		loss->due = loss->end;
+	return arx_loss_misses_any(loss);
+}
+
+static void arx_loss_mark(struct arx_loss *loss, u32 psn, u32 nxt, u64 now)
+{
+	__set_bit(arx_loss_bit(psn), loss->again);
+	loss->next[arx_loss_bit(psn)] = nxt;
+	loss->sent[arx_loss_bit(psn)] = now >> ARX_LOSS_SHIFT;
+}
+
+/**
+ * arx_loss_next - the next packets that are to be sent again
+ * @loss: of a QP
+ * @nxt: PSNs from here on have not been sent
+ * @now: in ns
+ * @psn: receives the first of them
+ * @n: receives their number
+ *
+ * Packets that this function returns count as sent again.
+ *
+ * Return: false if there are none.
+ */
+bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
+{
+	u32 from = loss->una;
+
+	while (arx_psn_diff(loss->due, from) > 0 &&
+	       !arx_loss_misses(loss, from))
+		from = arx_psn_add(from, 1);
+	*psn = from;
+	for (*n = 0; arx_psn_diff(loss->due, from) > 0 &&
+	     arx_loss_misses(loss, from); ++*n) {
+		arx_loss_mark(loss, from, nxt, now);
+		from = arx_psn_add(from, 1);
+	}
+	return *n;
+}
+
+/**
+ * arx_loss_hold - begin to wait for packets that may be late
+ * @loss: of a QP
+ *
+ * Return: true if the timer must be started anew.
+ */
+bool arx_loss_hold(struct arx_loss *loss)
+{
+	if (loss->holding || loss->due == loss->end)
+		return false;
+	loss->holding = true;
+	loss->held = loss->end;
+	return true;
+}
+
+/**
+ * arx_loss_interval - how long the timer waits
+ * @loss: of a QP
+ *
+ * Return: ns.
+ */
+u64 arx_loss_interval(const struct arx_loss *loss)
+{
+	u64 ns = loss->srtt ? 2 * loss->srtt + 4 * loss->rttvar :
+			      ARX_LOSS_UNKNOWN;
+
+	if (loss->holding)
+		return max(loss->srtt * loss->late / 4, ARX_LOSS_HOLD);
+	return clamp(ns << loss->silent, ARX_LOSS_LEAST, ARX_LOSS_MOST);
+}
+
+/**
+ * arx_loss_expired - the timer has expired
+ * @loss: of a QP with packets in flight
+ * @nxt: PSNs from here on have not been sent
+ *
+ * Return: true if packets are to be sent again now: see arx_loss_next() and
+ * @probe.
+ */
+bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
+{
+	bool heard = loss->news || loss->una != loss->seen_una;
+
+	loss->news = false;
+	loss->seen_una = loss->una;
+	if (loss->holding) {
+		loss->holding = false;
+		if (arx_psn_diff(loss->held, loss->due) > 0)
+			loss->due = loss->held;
+		return arx_loss_misses_any(loss);
+	}
+	if (heard) {
+		loss->silent = 0;
+		return false;
+	}
+	if (loss->silent < ARX_LOSS_SILENT_MAX)
+		loss->silent++;
+	bitmap_zero(loss->again, ARX_REPORT_SPAN);
+	loss->due = loss->end;
+	loss->probe = loss->due == loss->una;
+	return true;
+}
+
+/**
+ * arx_loss_time - measure a round trip, unless one is being measured
+ * @loss: of a QP
+ * @psn: the last PSN that was sent; if it is new, it was sent just now
+ * @now: in ns
+ */
+void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now)
+{
+	if (psn == loss->newest)
+		return;
+	loss->newest = psn;
+	if (loss->timing &&
+	    arx_psn_diff(psn, loss->timed_psn) < ARX_REPORT_SPAN)
+		return;
+	loss->timing = true;
+	loss->timed_psn = psn;
+	loss->timed = now;
+}

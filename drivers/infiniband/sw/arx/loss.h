@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What a requester knows about the packets that its peer misses: protocol.rst,
+ * "Reports". This file knows no QPs.
+ */
+#ifndef ARX_LOSS_H
+#define ARX_LOSS_H
+
+#include <linux/bitmap.h>
+
+#include "wire.h"
+
+/* PSNs that a report covers; a multiple of 32, at least the window. */
+#define ARX_REPORT_SPAN		512
+#define ARX_REPORT_WORDS	(ARX_REPORT_SPAN / 32)
+
+/**
+ * struct arx_loss - what the peer has and what it misses, and times
+ * @una: oldest PSN that is not acknowledged
+ * @end: PSN after the last one that the peer reported, @una if there is none
+ * @due: missing PSNs before it are lost. From there to @end they may only be
+ *	late: that is decided when the timer expires
+ * @held: @end when the timer was started
+ * @holding: the timer waits for packets that may be late
+ * @probe: the last packet is to be sent again
+ * @there: PSNs that the peer has, by their low bits
+ * @again: PSNs that have been sent again
+ * @next: of each PSN in @again: low bits of the PSN that was to be sent next,
+ *	when it was sent again
+ * @sent: of each PSN in @again: when it was sent again, in units of 1024 ns
+ * @seen_una: @una when the timer was started
+ * @news: a report said something new since then
+ * @silent: expiries of the timer in a row without news
+ * @srtt: smoothed round trip time in ns, 0: unknown
+ * @rttvar: its mean deviation in ns
+ * @rtt_min: the shortest one in ns
+ * @newest: the last PSN that arx_loss_time() saw
+ * @timing: a round trip is being measured
+ * @timed_psn: PSN whose acknowledgment ends it
+ * @timed: when it began, in ns
+ * @late: quarters of @srtt by which packets may be late
+ * @on_time: times that missing packets were lost and not late, in a row
+ */
+struct arx_loss {
+	u32 una;
+	u32 end;
+	u32 due;
+	u32 held;
+	bool holding;
+	bool probe;
+	DECLARE_BITMAP(there, ARX_REPORT_SPAN);
+	DECLARE_BITMAP(again, ARX_REPORT_SPAN);
+	u16 next[ARX_REPORT_SPAN];
+	u32 sent[ARX_REPORT_SPAN];
+	u32 seen_una;
+	bool news;
+	u8 silent;
+	u64 srtt;
+	u64 rttvar;
+	u64 rtt_min;
+	u32 newest;
+	bool timing;
+	u32 timed_psn;
+	u64 timed;
+	u8 late;
+	u8 on_time;
+};
+
+void arx_loss_init(struct arx_loss *loss, u32 una, u32 nxt);
+void arx_loss_forget(struct arx_loss *loss, u32 una);
+void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now);
+bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
+		     u32 nxt, u64 now);
+bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
+bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
+bool arx_loss_hold(struct arx_loss *loss);
+u64 arx_loss_interval(const struct arx_loss *loss);
+void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);
+
+#endif /* ARX_LOSS_H */

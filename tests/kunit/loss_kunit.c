@@ -698,6 +698,176 @@ static void requester__forgets(struct kunit *test)
 	note(test, p);
 }
 
+/* READ responses. */
+
+/* Packets @i to @i + @n of the response to a READ of side 0 at its offset 0. */
+static void responses(struct pair *p, int flags, u32 i, u32 n)
+{
+	u8 *data = p->side[1].buf + i * MTU;
+	struct arx_run run = pair_run(p, 0, ARX_OP_READ_RESPONSE, flags,
+				      PSN + i, data, n * MTU);
+
+	pair_rx_packets(p, 0, &run, data);
+	pair_settle(p);
+}
+
+/* The next run of side 0 asks for packets @i to @i + @n of that READ. */
+#define EXPECT_ASKS(test, p, i, n) do {					\
+	struct wire_run *q__ = EXPECT_SENT(test, p, 0, ARX_OP_READ,	\
+					   PSN + (i));			\
+									\
+	if (q__) {							\
+		KUNIT_EXPECT_EQ(test, q__->run.h.va, IOVA + (i) * MTU);	\
+		KUNIT_EXPECT_EQ(test, q__->run.h.dma_len, (n) * MTU);	\
+	}								\
+} while (0)
+
+#define ENDS	(ARX_LAST | ARX_REPORTS)
+
+/* The missing part is asked for, once; a WRITE behind it is not sent again. */
+static void completer__read_gap(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i;
+
+	for (i = 0; i < 12; i++)
+		memset(p->side[1].buf + i * MTU, i + 1, MTU);
+	note(test, p);
+	s->qp->comp.reports = true;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	drop_wire(p);
+	responses(p, ARX_FIRST, 0, 2);
+	responses(p, 0, 4, 1);
+	EXPECT_ASKS(test, p, 2, 2);
+	responses(p, 0, 5, 2);
+	responses(p, ENDS, 8, 4);
+	ack(p, PSN + 12);
+	EXPECT_SILENT(test, p, 0);
+	EXPECT_NO_WC(test, &s->scq);
+	KUNIT_EXPECT_GT(test, s->qp->comp.kept.bytes, 0);
+
+	/* It comes in two parts, and then the next gap is seen. */
+	responses(p, ARX_FIRST, 2, 1);
+	EXPECT_SILENT(test, p, 0);
+	responses(p, ENDS, 3, 1);
+	EXPECT_ASKS(test, p, 7, 1);
+	/* The first transmission was late, and not lost. */
+	responses(p, 0, 7, 1);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, 12 * MTU);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.retries_left, 3);
+	responses(p, ENDS | ARX_FIRST, 7, 1);
+	EXPECT_SILENT(test, p, 0);
+}
+
+/* The end of a part that was not asked for is a bad response. */
+static void completer__wrong_end(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	note(test, p);
+	s->qp->comp.reports = true;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
+	drop_wire(p);
+	responses(p, 0, 4, 1);
+	EXPECT_ASKS(test, p, 0, 4);
+	responses(p, ARX_FIRST | ENDS, 0, 3);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_BAD_RESP_ERR);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
+}
+
+/* What was asked for is lost, too: silence, and it is asked for again. */
+static void completer__asks_twice(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_loss *loss = note(test, p);
+	struct side *s = &p->side[0];
+
+	s->qp->comp.reports = true;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
+	drop_wire(p);
+	responses(p, ARX_FIRST, 0, 2);
+	responses(p, ENDS, 4, 8);
+	EXPECT_ASKS(test, p, 2, 2);
+	loss->seen_una = loss->una;
+	pair_probe(p, 0);
+	EXPECT_ASKS(test, p, 2, 2);
+	EXPECT_SILENT(test, p, 0);
+	/* The retransmission timer asks for the whole rest. */
+	pair_timeout(p, 0);
+	EXPECT_ASKS(test, p, 2, 10);
+	responses(p, ENDS | ARX_FIRST, 2, 10);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
+}
+
+/* Reset and error free responses; pair_free() checks destruction. */
+static void completer__ends_with_kept(struct kunit *test)
+{
+	static const enum ib_qp_state ends[] = { IB_QPS_RESET, IB_QPS_ERR };
+	struct pair *p = by_wire(test);
+	struct arx_comp *comp = &p->side[0].qp->comp;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		pair_join(test, p);
+		p->dev.port_active = false;
+		note(test, p);
+		comp->reports = true;
+		pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 12 * MTU);
+		drop_wire(p);
+		responses(p, ENDS, 4, 8);
+		KUNIT_EXPECT_GT(test, comp->kept.bytes, 0);
+		if (i == 2)
+			break;
+		KUNIT_ASSERT_EQ(test, pair_modify(p, 0, ends[i], 0), 0);
+		pair_settle(p);
+		KUNIT_EXPECT_EQ(test, comp->kept.bytes, 0);
+		while (pair_poll(&p->side[0].scq).wr_id != NO_WC)
+			;
+	}
+}
+
+/* A part of a READ is replayed while the rest is still being sent. */
+static void responder__replays_part(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u32 first = ARX_TX_RUN_MAX / MTU;
+	struct wire_run *w;
+
+	p->on_send = pair_block_second;
+	packets(p, ARX_OP_READ, ASKS, PSN, 0, 3 * first * MTU);
+	p->on_send = NULL;
+	p->blocked = true;
+	packets(p, ARX_OP_READ, ASKS, PSN + 2, 2 * MTU, 3 * MTU);
+	/* This part is due anyway. */
+	packets(p, ARX_OP_READ, ASKS, PSN + first - 1, (first - 1) * MTU,
+		3 * MTU);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2);
+	if (w)
+		KUNIT_EXPECT_EQ(test, w->run.npkts, 3);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + first);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2 * first);
+	EXPECT_SILENT(test, p, 1);
+	/* Later, and the tail as ever. */
+	packets(p, ARX_OP_READ, ASKS, PSN + first, first * MTU, MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + first);
+	packets(p, ARX_OP_READ, ASKS, PSN + 2 * first, 2 * first * MTU,
+		first * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2 * first);
+	EXPECT_SILENT(test, p, 1);
+}
+
 /* loss.c alone. */
 
 static const u32 bases[] = { 100, 0xffff80, 0xfffe };
@@ -832,7 +1002,8 @@ static void lossy_pump(struct pair *p, struct rnd_state *rnd, u32 permille,
 	for (pair_settle(p); (w = pair_take(p, -1)); pair_settle(p)) {
 		u32 i;
 
-		if (w->run.h.op != ARX_OP_WRITE) {
+		if (w->run.h.op != ARX_OP_WRITE &&
+		    w->run.h.op != ARX_OP_READ_RESPONSE) {
 			pair_deliver(p, w);
 			continue;
 		}
@@ -846,7 +1017,8 @@ static void lossy_pump(struct pair *p, struct rnd_state *rnd, u32 permille,
 			if (prandom_u32_state(rnd) % 1000 < permille)
 				++*lost;
 			else
-				pair_rx_packets(p, 1, &run, w->data + i * MTU);
+				pair_rx_packets(p, w->from == p->side[0].qp,
+						&run, w->data + i * MTU);
 		}
 	}
 }
@@ -855,7 +1027,7 @@ static void lossy_pump(struct pair *p, struct rnd_state *rnd, u32 permille,
  * 5 % of the packets are lost: hardly more than those are sent again, the
  * retransmission timer is not needed, and no retry is used.
  */
-static void both__five_percent(struct kunit *test)
+static void five_percent(struct kunit *test, enum ib_wr_opcode op)
 {
 	struct pair *p = by_wire(test);
 	struct rnd_state rnd;
@@ -863,9 +1035,11 @@ static void both__five_percent(struct kunit *test)
 	struct ib_wc wc;
 
 	prandom_seed_state(&rnd, 5);
+	prandom_bytes_state(&rnd, p->side[0].buf, BUF);
+	prandom_bytes_state(&rnd, p->side[1].buf, BUF);
 	while (done < LOSSY_OPS && turns++ < 10000) {
 		for (; posted < LOSSY_OPS && posted - done < 4; posted++)
-			pair_send(p, 0, IB_WR_RDMA_WRITE, posted,
+			pair_send(p, 0, op, posted,
 				  IB_SEND_SIGNALED, posted % 8 * 65536, 65536);
 		lossy_pump(p, &rnd, 50, &lost);
 		while ((wc = pair_poll(&p->side[0].scq)).wr_id != NO_WC) {
@@ -883,6 +1057,17 @@ static void both__five_percent(struct kunit *test)
 	KUNIT_EXPECT_LE(test, count_of(p, ARX_CNT_RESENT_PKTS), lost * 5 / 4);
 	KUNIT_EXPECT_LE(test, count_of(p, ARX_CNT_TIMEOUTS), 1);
 	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.kept.bytes, 0);
+}
+
+static void both__five_percent(struct kunit *test)
+{
+	five_percent(test, IB_WR_RDMA_WRITE);
+}
+
+static void both__five_percent_of_reads(struct kunit *test)
+{
+	five_percent(test, IB_WR_RDMA_READ);
 }
 
 static struct kunit_case loss_cases[] = {
@@ -908,10 +1093,16 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__probes),
 	KUNIT_CASE(requester__probes_read),
 	KUNIT_CASE(requester__forgets),
+	KUNIT_CASE(responder__replays_part),
+	KUNIT_CASE(completer__read_gap),
+	KUNIT_CASE(completer__wrong_end),
+	KUNIT_CASE(completer__asks_twice),
+	KUNIT_CASE(completer__ends_with_kept),
 	KUNIT_CASE(loss__holes),
 	KUNIT_CASE(loss__late),
 	KUNIT_CASE(loss__rtt),
 	KUNIT_CASE(both__five_percent),
+	KUNIT_CASE(both__five_percent_of_reads),
 	{}
 };
 

@@ -169,6 +169,9 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 	struct arx_comp *comp = &qp->comp;
 	struct arx_swqe *swqe;
 
+	if (unlikely(comp->kept.bytes) && arx_qp_may(qp, ARX_QP_FLUSH))
+		arx_keep_purge(&comp->kept, arx_qp_dev(qp));
+
 	while ((swqe = arx_completer_retire_done(qp))) {
 		u32 behind = arx_published(&qp->req.sent) - comp->done;
 		bool sent = (s32)behind > 0;
@@ -209,6 +212,7 @@ static void arx_completer_rewind(struct arx_qp *qp)
 
 	if (comp->loss)
 		arx_loss_forget(comp->loss, comp->una);
+	comp->asks = false;
 	comp->timer_una = arx_psn_add(comp->una, -1);
 	arx_publish(&comp->rewinds, comp->rewinds + 1);
 }
@@ -264,21 +268,6 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 }
 
 /*
- * Responses before the received packet are missing: request them again, once
- * for each gap.
- */
-static __cold void arx_completer_gap(struct arx_qp *qp)
-{
-	struct arx_comp *comp = &qp->comp;
-
-	if (comp->gap)
-		return;
-	comp->gap = true;
-	arx_count(qp, IMPLIED_NAK);
-	arx_completer_rewind(qp);
-}
-
-/*
  * Everything before @end is acknowledged, except READs and atomics whose
  * response did not come: an acknowledgment after them says that it is lost
  * (9.7.5.1.3). Returns false in that case.
@@ -327,6 +316,70 @@ static struct arx_swqe *arx_completer_current(struct arx_qp *qp)
 	    arx_psn_diff(comp->una, swqe->first_psn) < 0)
 		return NULL;
 	return swqe;
+}
+
+/*
+ * Responses before the received packet are missing: request them again, once
+ * for each gap.
+ */
+static __cold void arx_completer_gap(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (comp->gap)
+		return;
+	comp->gap = true;
+	arx_count(qp, IMPLIED_NAK);
+	arx_completer_rewind(qp);
+}
+
+/*
+ * Ask again for the responses that are missing from @una on, up to what is kept
+ * or to the end of the READ. What was asked for already is left to the timer of
+ * losses.
+ */
+static __cold void arx_completer_ask(struct arx_qp *qp)
+{
+	struct arx_swqe *swqe = arx_completer_current(qp);
+	struct arx_comp *comp = &qp->comp;
+	u32 end, first;
+
+	if (!swqe || !arx_swqe_is_rd(swqe) ||
+	    (comp->asks && arx_psn_diff(comp->asked, comp->una) > 0))
+		return;
+	end = arx_completer_end(swqe);
+	if (arx_keep_first(&comp->kept, &first) &&
+	    arx_psn_diff(end, first) > 0)
+		end = first;
+	comp->asked = end;
+	comp->asks = true;
+	comp->loss->ask = true;
+	arx_count(qp, IMPLIED_NAK);
+	arx_completer_fill(qp);
+}
+
+/*
+ * A response or an ACK arrived behind responses that are missing. It is kept,
+ * and only they are asked for again; else everything from @una on is.
+ */
+static __cold void arx_completer_behind(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_comp *comp = &qp->comp;
+	u32 end = run->h.psn;
+
+	if (run->h.op == ARX_OP_ACK &&
+	    FIELD_GET(ARX_AETH_TYPE, run->h.syndrome) == ARX_AETH_ACK)
+		end = arx_psn_add(end, 1);
+	if (!comp->reports || !arx_completer_note(qp) ||
+	    (run->h.op != ARX_OP_ACK &&
+	     !arx_keep_add(&comp->kept, arx_qp_dev(qp), run))) {
+		arx_completer_gap(qp);
+		return;
+	}
+	if (!comp->has_later || arx_psn_diff(end, comp->later) > 0)
+		comp->later = end;
+	comp->has_later = true;
+	arx_completer_ask(qp);
 }
 
 static enum ib_wc_status arx_completer_nak_status(u8 code)
@@ -459,12 +512,15 @@ static void arx_completer_ack(struct arx_qp *qp, struct arx_run *run)
 	qp->comp.reports = run->h.flags & ARX_REPORTS;
 	if (type == ARX_AETH_ACK) {
 		if (!arx_completer_advance(qp, arx_psn_add(psn, 1)))
-			arx_completer_gap(qp);
+			arx_completer_behind(qp, run);
 		return;
 	}
 	/* A NAK acknowledges all requests before its PSN. */
 	if (!arx_completer_advance(qp, psn)) {
-		arx_completer_gap(qp);
+		if (run->len)
+			arx_completer_behind(qp, run);
+		else
+			arx_completer_gap(qp);
 		return;
 	}
 	if (qp->comp.una != psn)
@@ -498,6 +554,26 @@ static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 	arx_completer_retire_locked(qp);
 }
 
+/* True if @run ends what was asked for again, in the middle of its READ. */
+static __cold bool arx_completer_ends_part(const struct arx_qp *qp,
+					   const struct arx_run *run)
+{
+	const struct arx_comp *comp = &qp->comp;
+
+	return comp->asks && run->len == run->npkts * qp->mtu &&
+	       arx_psn_add(run->h.psn, run->npkts) == comp->asked;
+}
+
+/* True if the length of @run fits the @left bytes of its READ. */
+static bool arx_completer_fits(const struct arx_qp *qp,
+			       const struct arx_run *run, u32 left)
+{
+	if (run->h.flags & ARX_LAST)
+		return run->len == left ||
+		       (run->len < left && arx_completer_ends_part(qp, run));
+	return run->len < left;
+}
+
 static void arx_completer_read(struct arx_qp *qp, struct arx_swqe *swqe,
 			       struct arx_run *run)
 {
@@ -506,7 +582,7 @@ static void arx_completer_read(struct arx_qp *qp, struct arx_swqe *swqe,
 	u32 left = swqe->length - off;
 
 	if (run->npkts > swqe->npkts - pkts ||
-	    (run->h.flags & ARX_LAST ? run->len != left : run->len >= left) ||
+	    !arx_completer_fits(qp, run, left) ||
 	    !arx_run_well_formed(run, qp->mtu)) {
 		arx_completer_fail(qp, IB_WC_BAD_RESP_ERR, 0);
 		return;
@@ -532,10 +608,12 @@ static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 	struct arx_swqe *swqe;
 	bool read;
 
+	if (run->h.flags & ARX_LAST)
+		qp->comp.reports = run->h.flags & ARX_REPORTS;
 	/* It acknowledges all requests before its own. */
 	if (!arx_completer_advance(qp, run->h.psn) ||
 	    qp->comp.una != run->h.psn) {
-		arx_completer_gap(qp);
+		arx_completer_behind(qp, run);
 		return;
 	}
 	swqe = arx_completer_current(qp);
@@ -568,6 +646,42 @@ static bool arx_completer_in_window(struct arx_qp *qp, struct arx_run *run)
 	return arx_psn_diff(run->h.psn, arx_published(&qp->req.nxt)) < 0;
 }
 
+/* The next run that was kept, if no response before it is missing. */
+static struct arx_kept *arx_completer_next_kept(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	u32 first;
+
+	if (!arx_keep_first(&comp->kept, &first))
+		return NULL;
+	if (arx_psn_diff(first, comp->una) > 0)
+		arx_completer_advance(qp, first);
+	return arx_keep_take(&comp->kept, arx_qp_dev(qp), comp->una);
+}
+
+/*
+ * A gap may have closed: process what was kept behind it. If another gap
+ * follows, ask for that one.
+ */
+static __cold void arx_completer_close(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_kept *kept;
+
+	while ((kept = arx_completer_next_kept(qp))) {
+		if (arx_qp_may(qp, ARX_QP_ACKED) &&
+		    arx_completer_in_window(qp, &kept->run))
+			arx_completer_data(qp, &kept->run);
+		arx_keep_free(kept);
+	}
+	if (comp->has_later)
+		arx_completer_advance(qp, comp->later);
+	if (comp->has_later && arx_psn_diff(comp->una, comp->later) >= 0)
+		comp->has_later = false;
+	if (comp->has_later && comp->loss)
+		arx_completer_ask(qp);
+}
+
 /**
  * arx_completer_rx - process an acknowledgment or response data
  * @qp: RC QP
@@ -591,6 +705,8 @@ bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
 			arx_completer_ack(qp, run);
 		else
 			arx_completer_data(qp, run);
+		if (unlikely(comp->has_later))
+			arx_completer_close(qp);
 	}
 	wake = rewinds != comp->rewinds;
 	spin_unlock(&comp->lock);
@@ -785,6 +901,32 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
 	       arx_psn_diff(req->fill_end, comp->una) > 0;
 }
 
+/*
+ * Ask for responses again, or send the last packet again. While a READ or
+ * atomic is the oldest, it serves as the latter: it would be replayed anyhow.
+ */
+static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
+{
+	struct arx_swqe *swqe = arx_completer_current(qp);
+	struct arx_comp *comp = &qp->comp;
+	u32 end = arx_published(&qp->req.nxt);
+
+	comp->loss->ask = false;
+	comp->loss->probe = false;
+	*psn = arx_psn_add(end, -1);
+	if (qp->req.rd_sent != comp->rd_done)
+		*psn = comp->una;
+	if (swqe && arx_swqe_is_rd(swqe)) {
+		*psn = comp->una;
+		end = arx_completer_end(swqe);
+		if (comp->asks && arx_psn_diff(comp->asked, *psn) > 0)
+			end = comp->asked;
+	} else if (*psn == comp->una) {
+		end = arx_psn_add(*psn, 1);
+	}
+	*n = (end - *psn) & ARX_PSN_MASK;
+}
+
 /**
  * arx_completer_next_fill - what the requester should send again
  * @qp: RC QP that notes its losses
@@ -813,11 +955,8 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 		fill = ARX_FILL_REST;
 	} else if (arx_loss_next(loss, req->nxt, ktime_get_ns(), psn, n)) {
 		fill = ARX_FILL_NEXT;
-	} else if (loss->probe && comp->una != req->nxt) {
-		loss->probe = false;
-		*psn = req->rd_sent == comp->rd_done ?
-		       arx_psn_add(req->nxt, -1) : comp->una;
-		*n = 1;
+	} else if ((loss->ask || loss->probe) && comp->una != req->nxt) {
+		arx_completer_fill_tail(qp, psn, n);
 		fill = ARX_FILL_NEXT;
 	}
 	req->rewinds = comp->rewinds;

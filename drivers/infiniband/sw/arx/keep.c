@@ -127,6 +127,23 @@ static bool arx_keep_is_past(const struct arx_run *run, u32 psn)
 }
 
 /**
+ * arx_keep_first - first PSN that is kept
+ * @keep: runs of a stage
+ * @psn: receives the PSN
+ *
+ * Context: lock of the stage held.
+ * Return: false if nothing is kept.
+ */
+bool arx_keep_first(const struct arx_keep *keep, u32 *psn)
+{
+	struct rb_node *node = rb_first(&keep->runs);
+
+	if (node)
+		*psn = arx_keep_of(node)->run.h.psn;
+	return node;
+}
+
+/**
  * arx_keep_is_due - true if arx_keep_take() would find a run
  * @keep: runs of a stage
  * @psn: PSN that the stage expects
@@ -136,9 +153,9 @@ static bool arx_keep_is_past(const struct arx_run *run, u32 psn)
  */
 bool arx_keep_is_due(const struct arx_keep *keep, u32 psn)
 {
-	struct rb_node *node = rb_first(&keep->runs);
+	u32 first;
 
-	return node && arx_psn_diff(arx_keep_of(node)->run.h.psn, psn) <= 0;
+	return arx_keep_first(keep, &first) && arx_psn_diff(first, psn) <= 0;
 }
 
 /**

@@ -40,6 +40,7 @@ struct arx_kept {
 
 bool __cold arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
 			 struct arx_run *run);
+bool __cold arx_keep_first(const struct arx_keep *keep, u32 *psn);
 bool __cold arx_keep_is_due(const struct arx_keep *keep, u32 psn);
 struct arx_kept * __cold arx_keep_take(struct arx_keep *keep,
 				       struct arx_dev *dev, u32 psn);

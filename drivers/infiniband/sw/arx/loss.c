@@ -61,6 +61,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una)
 	loss->due = una;
 	loss->holding = false;
 	loss->probe = false;
+	loss->ask = false;
 	loss->timing = false;
 }
 

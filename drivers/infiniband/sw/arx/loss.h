@@ -23,6 +23,7 @@
  * @held: @end when the timer was started
  * @holding: the timer waits for packets that may be late
  * @probe: the last packet is to be sent again
+ * @ask: READ responses are to be asked for again
  * @there: PSNs that the peer has, by their low bits
  * @again: PSNs that have been sent again
  * @next: of each PSN in @again: low bits of the PSN that was to be sent next,
@@ -48,6 +49,7 @@ struct arx_loss {
 	u32 held;
 	bool holding;
 	bool probe;
+	bool ask;
 	DECLARE_BITMAP(there, ARX_REPORT_SPAN);
 	DECLARE_BITMAP(again, ARX_REPORT_SPAN);
 	u16 next[ARX_REPORT_SPAN];

@@ -400,6 +400,9 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	req->fills = comp->fills;
 	req->filling = false;
 	comp->reports = false;
+	comp->has_later = false;
+	comp->asks = false;
+	arx_keep_purge(&comp->kept, arx_qp_dev(qp));
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);
 	arx_watch_forget(qp);
@@ -807,6 +810,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_qp_destroy_sq(qp);
 	arx_qp_destroy_rq(qp);
 	arx_keep_purge(&qp->resp.kept, arx_qp_dev(qp));
+	arx_keep_purge(&qp->comp.kept, arx_qp_dev(qp));
 	kfree(qp->comp.loss);
 	av = rcu_dereference_protected(qp->av, true);
 	if (av)

@@ -387,6 +387,12 @@ struct arx_resp {
  * @gap_una: value of @una for which a lost response has already caused a rewind
  * @gap: @gap_una is valid
  * @reports: the peer understands reports, and sends them
+ * @kept: responses that arrived behind a gap
+ * @later: if @has_later: PSN after the last one that was acknowledged while
+ *	responses before it were missing
+ * @has_later: @later is valid
+ * @asked: if @asks: PSN after the responses that were asked for again
+ * @asks: @asked is valid
  * @fills: of @rewinds: times the requester need only look for packets that are
  *	to be sent again, see arx_completer_fill()
  * @loss: what the peer has and misses; NULL until packets were lost
@@ -412,6 +418,11 @@ struct arx_comp {
 	u32 gap_una;
 	bool gap;
 	bool reports;
+	bool has_later;
+	bool asks;
+	u32 later;
+	u32 asked;
+	struct arx_keep kept;
 	u32 fills;
 	struct arx_loss *loss;
 	struct hrtimer probe;

@@ -104,6 +104,31 @@ static void arx_rdatomic_queue_replay(struct arx_resp *resp,
 	reply->rd.replay &= !first;
 }
 
+/*
+ * Queue a replay for @rd, a part of a READ before its end: a requester that
+ * asks for this has kept the rest, so other responses go on where they are. The
+ * part is not replayed if it is still due.
+ */
+static __cold void arx_rdatomic_queue_part(struct arx_resp *resp,
+					   const struct arx_rd *rd)
+{
+	struct list_head *place = &resp->due;
+	struct arx_reply *reply;
+
+	list_for_each_entry(reply, &resp->due, link) {
+		u32 next = arx_psn_add(reply->rd.psn, reply->sent);
+
+		if (arx_psn_diff(rd->psn, arx_rdatomic_end(&reply->rd)) >= 0)
+			continue;
+		if (arx_psn_diff(rd->psn, reply->rd.psn) >= 0 &&
+		    arx_psn_diff(next, arx_rdatomic_end(rd)) < 0)
+			return;
+		place = &reply->link;
+		break;
+	}
+	arx_rdatomic_queue(resp, rd, place);
+}
+
 /* True if the response to the request at @psn is due and has not begun. */
 static bool arx_rdatomic_waits(struct arx_resp *resp, u32 psn)
 {
@@ -216,6 +241,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	resp->epsn = arx_psn_add(resp->epsn, rd.npkts);
 	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;
+	resp->reports = h->flags & ARX_REPORTS;
 	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
 	arx_rdatomic_queue(resp, &rd, &resp->due);
 	/* The response acknowledges all requests before, and voids a NAK. */
@@ -277,8 +303,12 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 	/* A duplicate that the network made gets its response in any case. */
 	if (arx_rdatomic_waits(resp, rd.psn))
 		return;
-	/* A requester does not ask for one request in many parts. */
-	if (!arx_rdatomic_full(resp))
+	/* A requester does not ask for one request in many parts at a time. */
+	if (arx_rdatomic_full(resp))
+		return;
+	if (arx_rdatomic_end(&rd) != arx_rdatomic_end(stored))
+		arx_rdatomic_queue_part(resp, &rd);
+	else
 		arx_rdatomic_queue_replay(resp, &rd);
 }
 
@@ -288,7 +318,8 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	memset(&run->h, 0, sizeof(run->h));
 	run->h.op = op;
 	run->h.service = qp->service;
-	run->h.flags = ARX_FIRST | ARX_LAST;
+	run->h.flags = ARX_FIRST | ARX_LAST |
+		       (qp->resp.reports ? ARX_REPORTS : 0);
 	run->h.pkey = ARX_PKEY;
 	run->h.qpn = qp->attr.dest_qp_num;
 	run->h.psn = psn;
@@ -376,7 +407,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	if (off)
 		run.h.flags &= ~ARX_FIRST;
 	if (run.len != left)
-		run.h.flags &= ~ARX_LAST;
+		run.h.flags &= ~(ARX_LAST | ARX_REPORTS);
 	if (run.len) {
 		use.length = run.len;
 		if (arx_iter_key(&run.payload, &use) != ARX_KEY_GRANTED)
@@ -428,8 +459,6 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 	arx_rdatomic_headers(qp, &run, ARX_OP_ACK, resp->ack_psn);
 	run.h.syndrome = resp->ack_syndrome;
 	run.h.msn = resp->msn;
-	if (resp->reports)
-		run.h.flags |= ARX_REPORTS;
 	if (unlikely(resp->kept.bytes) && resp->reports &&
 	    resp->ack_syndrome == ARX_NAK(ARX_NAK_SEQ_ERR))
 		arx_rdatomic_add_report(qp, &run, words);

@@ -550,8 +550,15 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 {
 	struct arx_req *req = &qp->req;
 	u32 npkts = swqe->npkts - req->offset / qp->mtu;
+	u32 left = swqe->length - req->offset;
 	struct arx_run run __uninitialized;
 	enum arx_turn turn;
+
+	if (unlikely(req->filling) &&
+	    npkts > (u32)arx_psn_diff(req->fill_end, req->psn)) {
+		npkts = arx_psn_diff(req->fill_end, req->psn);
+		left = npkts * qp->mtu;
+	}
 
 	if (!arx_requester_rd_fits(qp, npkts))
 		return ARX_TURN_WAIT;
@@ -565,7 +572,7 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 	if (swqe->op == ARX_OP_READ) {
 		run.h.va = swqe->wqe.rdma.remote_addr + req->offset;
 		run.h.rkey = swqe->wqe.rdma.rkey;
-		run.h.dma_len = swqe->length - req->offset;
+		run.h.dma_len = left;
 	} else {
 		bool swap = swqe->op == ARX_OP_COMPARE_SWAP;
 

@@ -519,8 +519,9 @@ static void report_word(struct pair *p, u32 psn, u32 word)
 
 static void ack(struct pair *p, u32 psn)
 {
-	struct arx_run run = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST,
-				      psn, NULL, 0);
+	struct arx_run run = pair_run(p, 0, ARX_OP_ACK,
+				      ARX_FIRST | ARX_LAST | ARX_REPORTS, psn,
+				      NULL, 0);
 
 	pair_rx(p, 0, &run);
 	pair_settle(p);
@@ -592,12 +593,37 @@ static void requester__fills_in_vain(struct kunit *test)
 		report_word(p, PSN, 0x2);
 		EXPECT_AGAIN(test, p, PSN, 1);
 		EXPECT_SILENT(test, p, 0);
+		/* There was news. */
+		pair_timeout(p, 0);
+		EXPECT_SILENT(test, p, 0);
+		report_word(p, PSN, 0x2);
 		pair_timeout(p, 0);
 		EXPECT_AGAIN(test, p, PSN, 9);
 		EXPECT_SILENT(test, p, 0);
 	}
-	/* A report does not put off the end. */
+	/* A report that says nothing new does not put off the end. */
 	report_word(p, PSN, 0x2);
+	pair_timeout(p, 0);
+	report_word(p, PSN, 0x2);
+	pair_timeout(p, 0);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_RETRY_EXC_ERR);
+}
+
+/* News put off the end, too, but only seven times. */
+static void requester__news_for_ever(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	note(test, p);
+	p->side[0].qp->comp.retries_left = 0;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 31 * MTU);
+	for (i = 0; i < 7; i++) {
+		report_word(p, PSN, 2 << i);
+		pair_timeout(p, 0);
+		EXPECT_NO_WC(test, &p->side[0].scq);
+	}
+	report_word(p, PSN, 2 << i);
 	pair_timeout(p, 0);
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_RETRY_EXC_ERR);
 }
@@ -1024,10 +1050,10 @@ static void lossy_pump(struct pair *p, struct rnd_state *rnd, u32 permille,
 }
 
 /*
- * 5 % of the packets are lost: hardly more than those are sent again, the
- * retransmission timer is not needed, and no retry is used.
+ * 5 % of the packets are lost: no more than @most percent of those are sent
+ * again, and the retransmission timer is not needed.
  */
-static void five_percent(struct kunit *test, enum ib_wr_opcode op)
+static void five_percent(struct kunit *test, enum ib_wr_opcode op, u32 most)
 {
 	struct pair *p = by_wire(test);
 	struct rnd_state rnd;
@@ -1054,7 +1080,8 @@ static void five_percent(struct kunit *test, enum ib_wr_opcode op)
 	KUNIT_EXPECT_EQ(test, done, LOSSY_OPS);
 	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, BUF);
 	KUNIT_EXPECT_GT(test, lost, LOSSY_OPS * 64 / 30);
-	KUNIT_EXPECT_LE(test, count_of(p, ARX_CNT_RESENT_PKTS), lost * 5 / 4);
+	KUNIT_EXPECT_LE(test, count_of(p, ARX_CNT_RESENT_PKTS),
+			lost * most / 100);
 	KUNIT_EXPECT_LE(test, count_of(p, ARX_CNT_TIMEOUTS), 1);
 	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.kept.bytes, 0);
@@ -1062,12 +1089,12 @@ static void five_percent(struct kunit *test, enum ib_wr_opcode op)
 
 static void both__five_percent(struct kunit *test)
 {
-	five_percent(test, IB_WR_RDMA_WRITE);
+	five_percent(test, IB_WR_RDMA_WRITE, 125);
 }
 
 static void both__five_percent_of_reads(struct kunit *test)
 {
-	five_percent(test, IB_WR_RDMA_READ);
+	five_percent(test, IB_WR_RDMA_READ, 200);
 }
 
 static struct kunit_case loss_cases[] = {
@@ -1089,6 +1116,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__report_ends),
 	KUNIT_CASE(requester__fills),
 	KUNIT_CASE(requester__fills_in_vain),
+	KUNIT_CASE(requester__news_for_ever),
 	KUNIT_CASE(requester__bad_reports),
 	KUNIT_CASE(requester__probes),
 	KUNIT_CASE(requester__probes_read),

@@ -791,6 +791,23 @@ void arx_completer_arm(struct arx_qp *qp)
 }
 
 /*
+ * True if the peer has reported other packets since the last expiry: what is
+ * missing from @una on was lost again, and is being sent again. So that a
+ * packet that never arrives ends the QP, this is true only a limited number of
+ * times.
+ */
+static bool arx_completer_recovers(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (!comp->loss || !comp->loss->heard || comp->held == ARX_HELD_MAX)
+		return false;
+	comp->loss->heard = false;
+	comp->held++;
+	return true;
+}
+
+/*
  * True if nothing was acknowledged for another reason than the peer. No packet
  * can be sent, or the packets are still on this machine, in a queue or waiting
  * for a neighbour, or this machine dropped them: sending them again costs no
@@ -804,6 +821,8 @@ static bool arx_completer_excused(struct arx_qp *qp)
 	u32 waits = arx_sock_waits(qp);
 
 	if (comp->rnr_wait || READ_ONCE(qp->req.blocked))
+		return true;
+	if (arx_completer_recovers(qp))
 		return true;
 	if (!waits && !READ_ONCE(qp->req.dropped))
 		return false;

@@ -92,6 +92,7 @@ int arx_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ib)
 		{ "sq_copies", READ_ONCE(qp->swqe_mask) + 1 },
 		{ "rd_in_flight",
 		  READ_ONCE(req->rd_sent) - READ_ONCE(comp->rd_done) },
+		{ "sq_kept_bytes", READ_ONCE(comp->kept.bytes) },
 		{ "retries_left", READ_ONCE(comp->retries_left) },
 		{ "rnr_retries_left", READ_ONCE(comp->rnr_left) },
 		{ "rnr_in_a_row", READ_ONCE(comp->rnr_row) },
@@ -111,6 +112,7 @@ int arx_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ib)
 		{ "rq_psn_expected", READ_ONCE(resp->epsn), .secret = true },
 		{ "rq_msn", READ_ONCE(resp->msn) },
 		{ "rq_ack_due", READ_ONCE(resp->ack_due) },
+		{ "rq_kept_bytes", READ_ONCE(resp->kept.bytes) },
 		{ "rq_unacked", READ_ONCE(resp->unacked) },
 		{ "rq_entries", qp->rq.ring.mem ?
 				arx_ring_entries(&qp->rq.ring) : 0 },

@@ -195,14 +195,17 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 		     u32 nxt, u64 now)
 {
 	u32 sent = min((nxt - loss->una) & ARX_PSN_MASK, 32 * n);
+	bool news = false;
 	u32 i;
 
 	for (i = 0; i < sent; i++) {
 		u32 psn = arx_psn_add(loss->una, i);
 
 		if (be32_to_cpu(words[i / 32]) & BIT(i % 32))
-			loss->news |= arx_loss_is_there(loss, psn, now);
+			news |= arx_loss_is_there(loss, psn, now);
 	}
+	loss->news |= news;
+	loss->heard |= news;
 	if (!loss->late)
 		loss->due = loss->end;
 	return arx_loss_misses_any(loss);

@@ -31,6 +31,7 @@
  * @sent: of each PSN in @again: when it was sent again, in units of 1024 ns
  * @seen_una: @una when the timer was started
  * @news: a report said something new since then
+ * @heard: a report said something new since the retransmission timer expired
  * @silent: expiries of the timer in a row without news
  * @srtt: smoothed round trip time in ns, 0: unknown
  * @rttvar: its mean deviation in ns
@@ -56,6 +57,7 @@ struct arx_loss {
 	u32 sent[ARX_REPORT_SPAN];
 	u32 seen_una;
 	bool news;
+	bool heard;
 	u8 silent;
 	u64 srtt;
 	u64 rttvar;

@@ -9,6 +9,7 @@
 #include "qp_fixture.h"
 
 #include "state.c"
+#include "paging.c"
 #include "schedule.c"
 #include "swqes.c"
 #include "sendwr.c"

@@ -181,6 +181,7 @@ static struct arx_iter begin(struct run_test *t, enum arx_iter_kind kind)
 		.iova = IOVA,
 		.length = BYTES,
 	};
+	struct arx_pages want;
 	struct arx_iter it;
 
 	switch (kind) {
@@ -195,7 +196,7 @@ static struct arx_iter begin(struct run_test *t, enum arx_iter_kind kind)
 		break;
 	case ARX_ITER_KEY:
 		rcu_read_lock();
-		arx_iter_key(&it, &whole);
+		arx_iter_key(&it, &whole, &want);
 		rcu_read_unlock();
 		break;
 	case ARX_ITER_SKB:

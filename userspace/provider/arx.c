@@ -19,6 +19,7 @@ static void arx_free_context(struct ibv_context *ibctx)
 }
 
 static const struct verbs_context_ops arx_ctx_ops = {
+	.advise_mr = ibv_cmd_advise_mr,
 	.alloc_dm = arx_alloc_dm,
 	.alloc_mw = arx_alloc_mw,
 	.alloc_parent_domain = arx_alloc_parent_domain,

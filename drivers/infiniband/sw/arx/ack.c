@@ -23,6 +23,12 @@
 /* ... except for one in this many, to see whether that has changed. */
 #define ARX_ACK_RETRY	64
 
+/*
+ * The wait that an RNR NAK asks for while pages are found, encoded: 0.08 ms. It
+ * takes about as long to fault in some pages; a peer waits longer each time.
+ */
+#define ARX_ACK_PAGES_TIMER	6
+
 /* The event that reports that a NAK has ended the QP. */
 static int arx_ack_event(enum arx_nak_end end)
 {
@@ -66,7 +72,26 @@ void arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end)
 }
 
 /**
- * arx_ack_refuse - refuse a request, which ends the QP
+ * arx_ack_rnr - ask the requester to send again from the expected PSN
+ * @qp: RC QP
+ * @timer: the wait, encoded as for ARX_RNR_NAK()
+ *
+ * Context: responder's lock held.
+ */
+void arx_ack_rnr(struct arx_qp *qp, u8 timer)
+{
+	arx_count(qp, SENT_RNR_NAK);
+	arx_ack_nak(qp, ARX_RNR_NAK(timer), ARX_END_NOTHING);
+	/*
+	 * Packets in flight after this are out of sequence; one NAK is enough.
+	 */
+	qp->resp.nak_sent = true;
+	qp->resp.gap = false;
+}
+
+/**
+ * arx_ack_refuse - refuse a request, which ends the QP unless the request may
+ *	come again
  * @qp: RC QP
  * @why: not ARX_GRANTED
  *
@@ -77,6 +102,9 @@ void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
 	switch (why) {
 	case ARX_NO_ACCESS:
 		arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), ARX_END_ACCESS);
+		break;
+	case ARX_NO_PAGES:
+		arx_ack_rnr(qp, ARX_ACK_PAGES_TIMER);
 		break;
 	case ARX_NO_TARGET:
 		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_RD_REQ), ARX_END_ACCESS);

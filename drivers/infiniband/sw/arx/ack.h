@@ -11,10 +11,12 @@ enum arx_verdict {
 	ARX_INVALID,		/* the QP does not serve such a request */
 	ARX_NO_ACCESS,		/* the key gives no right to the memory */
 	ARX_NO_TARGET,		/* XRC: no such SRQ in the QP's domain */
+	ARX_NO_PAGES,		/* the memory is not there yet */
 };
 
 void __cold arx_ack_nak(struct arx_qp *qp, u8 syndrome, enum arx_nak_end end);
 void __cold arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why);
+void __cold arx_ack_rnr(struct arx_qp *qp, u8 timer);
 void arx_ack_due(struct arx_qp *qp);
 void arx_ack_sent(struct arx_qp *qp);
 bool arx_ack_nak_is_due(const struct arx_resp *resp);

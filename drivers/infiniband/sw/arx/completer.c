@@ -532,18 +532,35 @@ static void arx_completer_ack(struct arx_qp *qp, struct arx_run *run)
 		arx_completer_nak(qp, run);
 }
 
+/*
+ * The memory for a response was there when it was requested, and has been paged
+ * out since. Drop the response; the requester goes back, finds the pages and
+ * requests it again. Responses that follow this one are no gap meanwhile.
+ */
+static __cold void arx_completer_no_pages(struct arx_qp *qp)
+{
+	qp->comp.gap = true;
+	arx_count(qp, RX_DROPPED);
+	arx_completer_rewind(qp);
+}
+
 /* Write the data of a READ or atomic at @una to the SGEs of its WQE. */
 static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 				struct arx_iter *from, u32 off, u32 len,
 				u32 npkts)
 {
 	struct arx_iter to __uninitialized;
+	struct arx_pages want;
 	bool ok;
 
 	arx_iter_sge(&to, arx_qp_dev(qp), qp->ib.pd, swqe->sge,
 		     swqe->wqe.num_sge, IB_ACCESS_LOCAL_WRITE);
-	ok = !arx_iter_skip(&to, off) &&
-	     arx_iter_copy(&to, from, len) == ARX_COPY_OK;
+	ok = !arx_iter_skip(&to, off);
+	if (ok && arx_iter_absent(&to, len, len, &want)) {
+		arx_completer_no_pages(qp);
+		return;
+	}
+	ok = ok && arx_iter_copy(&to, from, len) == ARX_COPY_OK;
 	arx_iter_end(&to);
 	if (!ok) {
 		arx_completer_fail(qp, IB_WC_LOC_PROT_ERR, 0);
@@ -809,18 +826,19 @@ static bool arx_completer_recovers(struct arx_qp *qp)
 
 /*
  * True if nothing was acknowledged for another reason than the peer. No packet
- * can be sent, or the packets are still on this machine, in a queue or waiting
- * for a neighbour, or this machine dropped them: sending them again costs no
- * retry. A packet may be held for ever, and a machine may drop all packets. So
- * this is true only a limited number of times, unless fewer bytes are queued
- * each time.
+ * can be sent, or pages are being found, or the packets are still on this
+ * machine, in a queue or waiting for a neighbour, or this machine dropped
+ * them: sending them again costs no retry. A packet may be held for ever, and
+ * a machine may drop all packets. So this is true only a limited number of
+ * times, unless fewer bytes are queued each time.
  */
 static bool arx_completer_excused(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 	u32 waits = arx_sock_waits(qp);
 
-	if (comp->rnr_wait || READ_ONCE(qp->req.blocked))
+	if (comp->rnr_wait || READ_ONCE(qp->req.blocked) ||
+	    READ_ONCE(qp->req.paging.busy))
 		return true;
 	if (arx_completer_recovers(qp))
 		return true;
@@ -899,7 +917,8 @@ bool arx_completer_probe(struct arx_qp *qp)
 		goto out;
 	if (loss->holding ||
 	    !(comp->rnr_wait || READ_ONCE(qp->req.blocked) ||
-	      READ_ONCE(qp->req.dropped) || arx_sock_waits(qp)))
+	      READ_ONCE(qp->req.dropped) ||
+	      READ_ONCE(qp->req.paging.busy) || arx_sock_waits(qp)))
 		go = arx_loss_expired(loss, nxt);
 	if (go) {
 		arx_count(qp, LOSS_TIMEOUTS);

@@ -193,3 +193,45 @@ int arx_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ib)
 
 	return arx_details_put(msg, details, ARRAY_SIZE(details));
 }
+
+/* Counts of pages, by the names that mlx5 gives them. */
+static int arx_odp_put_counts(struct sk_buff *msg, struct arx_odp *odp)
+{
+	int err;
+
+	err = rdma_nl_stat_hwcounter_entry(msg, "page_faults",
+					   atomic64_read(&odp->faults));
+	if (err)
+		return err;
+	err = rdma_nl_stat_hwcounter_entry(msg, "page_invalidations",
+					   atomic64_read(&odp->invalidations));
+	if (err)
+		return err;
+	return rdma_nl_stat_hwcounter_entry(msg, "page_prefetch",
+					    atomic64_read(&odp->prefetched));
+}
+
+/**
+ * arx_fill_stat_mr_entry - verb: counters of a region, if it is paged on demand
+ * @msg: message to user space
+ * @ib: region
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int arx_fill_stat_mr_entry(struct sk_buff *msg, struct ib_mr *ib)
+{
+	struct arx_odp *odp = to_arx_mr(ib)->odp;
+	struct nlattr *table;
+
+	if (!odp)
+		return 0;
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
+	if (!table)
+		return -EMSGSIZE;
+	if (arx_odp_put_counts(msg, odp)) {
+		nla_nest_cancel(msg, table);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}

@@ -9,5 +9,6 @@ int arx_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ib);
 int arx_fill_res_cq_entry(struct sk_buff *msg, struct ib_cq *ib);
 int arx_fill_res_srq_entry(struct sk_buff *msg, struct ib_srq *ib);
 int arx_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ib);
+int arx_fill_stat_mr_entry(struct sk_buff *msg, struct ib_mr *ib);
 
 #endif /* ARX_DETAILS_H */

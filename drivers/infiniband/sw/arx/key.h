@@ -45,6 +45,10 @@ enum arx_key_kind {
 /* Access by an lkey, beside enum ib_access_flags. Windows do not allow it. */
 #define ARX_KEY_LOCAL	BIT(30)
 
+/* Access that writes memory. */
+#define ARX_KEY_WRITE	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+			 IB_ACCESS_REMOTE_ATOMIC)
+
 /* arx_key.windows of a region that no window can be bound to any more. */
 #define ARX_KEY_CLOSED	(-1)
 
@@ -62,10 +66,13 @@ enum arx_key_state {
  * enum arx_key_answer - answer of a look-up
  * @ARX_KEY_GRANTED: the memory may be used
  * @ARX_KEY_REFUSED: no such key, or it does not allow the access
+ * @ARX_KEY_ABSENT: the key allows the access, but pages must be found first.
+ *	Only look-ups that begin to use memory answer this
  */
 enum arx_key_answer {
 	ARX_KEY_GRANTED,
 	ARX_KEY_REFUSED,
+	ARX_KEY_ABSENT,
 };
 
 /**

@@ -33,6 +33,7 @@
 #include "mr.h"
 #include "mw.h"
 #include "net.h"
+#include "paging.h"
 #include "qp.h"
 #include "recvq.h"
 #include "ring.h"
@@ -74,6 +75,24 @@ static DEFINE_MUTEX(arx_link_mutex);
 
 /* Numbers of objects are drawn at random until a free one is found. */
 static_assert(BIT(ARX_ID_BITS - 2) >= ARX_MAX_OBJECTS);
+
+#define ARX_ODP_CONNECTED	(IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE | \
+				 IB_ODP_SUPPORT_READ | IB_ODP_SUPPORT_ATOMIC | \
+				 IB_ODP_SUPPORT_SRQ_RECV)
+
+/*
+ * UC and UD work with memory paged on demand at the receiver, too, but lose the
+ * messages that find their pages absent.
+ */
+static const struct ib_odp_caps arx_odp_caps = {
+	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
+	.per_transport_caps = {
+		.rc_odp_caps = ARX_ODP_CONNECTED | IB_ODP_SUPPORT_RECV,
+		.xrc_odp_caps = ARX_ODP_CONNECTED,
+		.uc_odp_caps = IB_ODP_SUPPORT_SEND,
+		.ud_odp_caps = IB_ODP_SUPPORT_SEND,
+	},
+};
 
 static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
@@ -131,6 +150,10 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		.timestamp_mask = U64_MAX,
 		.hca_core_clock = NSEC_PER_MSEC,
 	};
+	if (IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING)) {
+		attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
+		attr->odp_caps = arx_odp_caps;
+	}
 	return 0;
 }
 
@@ -408,6 +431,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.fill_res_cq_entry = arx_fill_res_cq_entry,
 	.fill_res_srq_entry = arx_fill_res_srq_entry,
 	.fill_res_mr_entry = arx_fill_res_mr_entry,
+	.fill_stat_mr_entry = arx_fill_stat_mr_entry,
 
 	.alloc_ucontext = arx_alloc_ucontext,
 	.query_ucontext = arx_query_ucontext,
@@ -440,6 +464,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.reg_user_mr_dmabuf = arx_reg_user_mr_dmabuf_op,
 	.rereg_user_mr = arx_rereg_user_mr,
 	.dereg_mr = arx_dereg_mr,
+	.advise_mr = arx_advise_mr,
 	.alloc_mw = arx_alloc_mw,
 	.dealloc_mw = arx_dealloc_mw,
 	.alloc_dm = arx_alloc_dm,
@@ -761,9 +786,12 @@ static int __init arx_init(void)
 	err = arx_worker_init();
 	if (err)
 		goto destroy_ids;
-	err = arx_net_init(&arx_net_rx);
+	err = arx_paging_init();
 	if (err)
 		goto exit_worker;
+	err = arx_net_init(&arx_net_rx);
+	if (err)
+		goto exit_paging;
 	err = register_netdevice_notifier(&arx_netdev_notifier);
 	if (err)
 		goto exit_net;
@@ -773,6 +801,8 @@ static int __init arx_init(void)
 
 exit_net:
 	arx_net_exit();
+exit_paging:
+	arx_paging_exit();
 exit_worker:
 	arx_worker_exit();
 destroy_ids:
@@ -792,6 +822,7 @@ static void __exit arx_exit(void)
 	unregister_netdevice_notifier(&arx_netdev_notifier);
 	ib_unregister_driver(ARX_DRIVER_ID);
 	arx_net_exit();
+	arx_paging_exit();
 	arx_worker_exit();
 	arx_ids_destroy(&arx_qps);
 	synchronize_rcu_tasks();

@@ -5,7 +5,8 @@
  *
  * The device has no DMA: a "DMA address" of the core is a kernel address, and
  * every page is in the direct map. A region is an array of blocks of one size,
- * as large as its memory allows, and an access is arithmetic on the array.
+ * as large as its memory allows, and an access is arithmetic on the array. A
+ * region that is paged on demand has a page table instead (odp.c).
  */
 
 #include <linux/overflow.h>
@@ -24,6 +25,11 @@
 
 /* An application may also have its region begin at address 0. */
 #define ARX_MR_USER_ACCESS	(ARX_MR_ACCESS | IB_ZERO_BASED)
+
+/* Its pages need not be pinned. */
+#define ARX_MR_ODP_ACCESS \
+	(IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING) ? \
+	 IB_ACCESS_ON_DEMAND : 0)
 
 /* Larger blocks are not used even if memory allows. */
 #define ARX_MR_BLOCK_SIZES	GENMASK(30, PAGE_SHIFT)
@@ -63,6 +69,8 @@ void *arx_mr_at_blocks(const struct arx_key *key, u64 iova, u32 *len)
 
 	if (key->kind == ARX_KEY_DMA)
 		return arx_mr_at_dma(mr, iova, len);
+	if (mr->odp)
+		return arx_odp_at(mr->odp, offset, len);
 
 	n = offset >> mr->block_shift;
 	if (n >= mr->nblocks)
@@ -79,6 +87,26 @@ void *arx_mr_at_blocks(const struct arx_key *key, u64 iova, u32 *len)
 	*len = min_t(size_t, *len, have);
 	/* The first of the contiguous blocks, counted back from the last. */
 	return mr->blocks[n] + block_size - have;
+}
+
+/**
+ * arx_mr_lacks - arx_mr_absent(), if a region may lack pages
+ * @key: as for arx_mr_absent()
+ * @iova: as for arx_mr_absent()
+ * @len: as for arx_mr_absent()
+ * @write: as for arx_mr_absent()
+ * @want: as for arx_mr_absent()
+ *
+ * Context: as arx_mr_absent().
+ * Return: as arx_mr_absent().
+ */
+bool arx_mr_lacks(const struct arx_key *key, u64 iova, u32 len, bool write,
+		  struct arx_pages *want)
+{
+	struct arx_odp *odp = key->mr->odp;
+
+	return odp && arx_odp_absent(odp, iova - key->iova + key->offset, len,
+				     write, want);
 }
 
 /**
@@ -170,6 +198,8 @@ static void arx_mr_free(struct arx_mr *mr)
 	ib_umem_release(mr->umem);
 	if (mr->dmabuf)
 		arx_dmabuf_put(mr->dmabuf);
+	if (mr->odp)
+		arx_odp_end(mr->odp);
 	kvfree(mr->blocks);
 	kfree(mr);
 }
@@ -245,6 +275,23 @@ static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
 	return mr;
 }
 
+static struct arx_mr *arx_mr_of_odp(struct ib_pd *pd, u64 start, u64 length)
+{
+	struct arx_odp *odp = arx_odp_make(start, length);
+	struct arx_mr *mr;
+
+	if (IS_ERR(odp))
+		return ERR_CAST(odp);
+	mr = arx_mr_alloc(pd, ARX_KEY_USER, 0);
+	if (IS_ERR(mr)) {
+		arx_odp_end(odp);
+		return mr;
+	}
+	mr->odp = odp;
+	mr->key.offset = offset_in_page(start);
+	return mr;
+}
+
 /* A region of 0 bytes pins nothing, and its key allows no access. */
 static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
 				     int access)
@@ -254,6 +301,8 @@ static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
 
 	if (!length)
 		return arx_mr_alloc(pd, ARX_KEY_USER, 0);
+	if (access & IB_ACCESS_ON_DEMAND)
+		return arx_mr_of_odp(pd, start, length);
 
 	umem = ib_umem_get_va(pd->device, start, length, access);
 	if (IS_ERR(umem))
@@ -268,10 +317,11 @@ static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
 }
 
 /**
- * arx_reg_user_mr - verb: an application's memory, pinned
+ * arx_reg_user_mr - verb: an application's memory, pinned or paged on demand
  * @pd: protection domain
  * @start: address in the process
- * @length: bytes, any number
+ * @length: bytes, any number; paged on demand, U64_MAX from address 0 on is all
+ *	of the process's memory, also what it will map later
  * @iova: address of the first byte in work requests; 0 if @access says so
  * @access: enum ib_access_flags
  * @udata: of the application
@@ -286,7 +336,7 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	struct arx_mr *mr;
 	u64 last;
 
-	if (access & ~ARX_MR_USER_ACCESS)
+	if (access & ~(ARX_MR_USER_ACCESS | ARX_MR_ODP_ACCESS))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (access & IB_ZERO_BASED)
 		iova = 0;
@@ -401,7 +451,8 @@ struct ib_mr *arx_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 
 /*
  * True if @mr can get @access as it is: its memory need not be pinned again,
- * and its addresses stay.
+ * and its addresses stay. Each page that is found on demand is checked for
+ * itself.
  */
 static bool arx_mr_can_get(const struct arx_mr *mr, int access)
 {
@@ -409,6 +460,13 @@ static bool arx_mr_can_get(const struct arx_mr *mr, int access)
 		return true;
 	return !((access ^ mr->key.access) & IB_ZERO_BASED) &&
 	       (mr->umem->writable || !ib_access_writable(access));
+}
+
+/* Access of @mr that only another translation changes. */
+static int arx_mr_fixed(const struct arx_mr *mr)
+{
+	return mr->odp ? IB_ACCESS_ON_DEMAND | IB_ZERO_BASED :
+			 IB_ACCESS_ON_DEMAND;
 }
 
 /*
@@ -439,7 +497,8 @@ static struct ib_mr *arx_mr_again(struct arx_mr *mr, struct ib_pd *pd,
  * Context: may sleep. While it works, no window can be bound to the region.
  * Return: NULL if @ib has been changed, a new region with a new key that
  * replaces it, -EBUSY if a window is bound to it, -EOPNOTSUPP if its memory is
- * not the process's own, or as arx_reg_user_mr().
+ * not the process's own, or should be pinned and was not, or the reverse; or as
+ * arx_reg_user_mr().
  */
 struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				u64 length, u64 iova, int access,
@@ -450,7 +509,11 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->key.access & ~ARX_KEY_LOCAL;
-	if (access & ~ARX_MR_USER_ACCESS || mr->key.kind != ARX_KEY_USER)
+	if (access & ~(ARX_MR_USER_ACCESS | ARX_MR_ODP_ACCESS) ||
+	    mr->key.kind != ARX_KEY_USER)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!(flags & IB_MR_REREG_TRANS) &&
+	    (access ^ mr->key.access) & arx_mr_fixed(mr))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!arx_key_close(&mr->key))
 		return ERR_PTR(-EBUSY);
@@ -465,6 +528,78 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	if (IS_ERR_OR_NULL(new))
 		arx_key_open(&mr->key);
 	return new;
+}
+
+/* The pages of @sge, with a reference to their memory; length 0: none. */
+static int arx_mr_advised(struct ib_pd *pd, const struct ib_sge *sge,
+			  bool write, struct arx_pages *pages)
+{
+	struct arx_key_use use = {
+		.dev = to_arx_dev(pd->device),
+		.pd = pd,
+		.value = sge->lkey,
+		.access = ARX_KEY_LOCAL | (write ? IB_ACCESS_LOCAL_WRITE : 0),
+		.iova = sge->addr,
+		.length = sge->length,
+	};
+	struct arx_key *key = arx_key_of(use.dev, use.value);
+
+	if (!key || key->kind != ARX_KEY_USER || key->value != use.value ||
+	    !key->mr->odp)
+		return -ENOENT;
+	if (!arx_key_allows(key, &use))
+		return -EPERM;
+	*pages = (struct arx_pages) {
+		.odp = key->mr->odp,
+		.addr = key->mr->odp->base + sge->addr - key->iova +
+			key->offset,
+		.len = sge->length,
+		.write = write,
+	};
+	arx_odp_hold(pages->odp);
+	return 0;
+}
+
+/**
+ * arx_advise_mr - verb: find pages before they are needed
+ * @pd: protection domain
+ * @advice: read, write, or only pages that are mapped anyhow
+ * @flags: IB_UVERBS_ADVISE_MR_FLAG_FLUSH: when they are there
+ * @list: memory, by lkey
+ * @n: entries of @list
+ * @attrs: unused
+ *
+ * All advice is taken at once, with and without the flag.
+ *
+ * Context: process of the application; may sleep.
+ * Return: 0, -ENOENT for a key that is not of a region paged on demand, -EPERM
+ * if the region does not allow the access, -EOPNOTSUPP for other advice, or as
+ * arx_odp_find().
+ */
+int arx_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,
+		  u32 flags, struct ib_sge *list, u32 n,
+		  struct uverbs_attr_bundle *attrs)
+{
+	bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	enum arx_odp_how how = ARX_ODP_PREFETCH;
+	struct arx_pages pages;
+	int err = 0;
+
+	if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -EOPNOTSUPP;
+	if (advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		how = ARX_ODP_PREFETCH_MAPPED;
+	for (; n && !err; n--, list++) {
+		arx_section_enter();
+		err = arx_mr_advised(pd, list, write, &pages);
+		arx_section_leave();
+		if (err)
+			break;
+		if (pages.len)
+			err = arx_odp_find(&pages, how);
+		arx_odp_put(pages.odp);
+	}
+	return err;
 }
 
 /**

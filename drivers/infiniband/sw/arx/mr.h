@@ -6,6 +6,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "key.h"
+#include "odp.h"
 
 /**
  * struct arx_mr - memory region
@@ -17,6 +18,7 @@
  *	kernel addresses
  * @umem: pinned user memory, or NULL
  * @dmabuf: buffer that has the memory, or NULL
+ * @odp: memory that is paged on demand, or NULL; such a region has no block
  * @ib: the core's part. A kernel consumer may write the next key into it before
  *	it registers with it
  *
@@ -31,6 +33,7 @@ struct arx_mr {
 	void **blocks;
 	struct ib_umem *umem;
 	struct arx_dmabuf *dmabuf;
+	struct arx_odp *odp;
 	struct ib_mr ib;
 };
 
@@ -50,7 +53,8 @@ int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
  * @len: bytes wanted, not 0 and in bounds; receives the number of contiguous
  *	bytes
  *
- * Context: in the section of arx_key_get().
+ * Context: in the section of arx_key_get(), after arx_mr_absent() has returned
+ * false.
  * Return: address, or NULL if there is no memory.
  */
 static inline void *arx_mr_at(const struct arx_key *key, u64 iova, u32 *len)
@@ -70,6 +74,28 @@ static inline void *arx_mr_at(const struct arx_key *key, u64 iova, u32 *len)
 	return arx_mr_at_blocks(key, iova, len);
 }
 
+bool arx_mr_lacks(const struct arx_key *key, u64 iova, u32 len, bool write,
+		  struct arx_pages *want);
+
+/**
+ * arx_mr_absent - whether pages must be found before they can be accessed
+ * @key: from arx_key_get()
+ * @iova: first byte
+ * @len: bytes, in bounds
+ * @write: they will be written
+ * @want: receives what is not there
+ *
+ * Only regions paged on demand lack pages.
+ *
+ * Context: in the section of arx_key_get(), and before arx_mr_at().
+ * Return: true if at least one page is not there.
+ */
+static inline bool arx_mr_absent(const struct arx_key *key, u64 iova, u32 len,
+				 bool write, struct arx_pages *want)
+{
+	return arx_odp_in_use() && arx_mr_lacks(key, iova, len, write, want);
+}
+
 struct ib_mr *arx_mr_of_pages(struct ib_pd *pd, u64 offset, u64 length,
 			      int access, void *(*page)(void *of, size_t n),
 			      void *of);
@@ -83,6 +109,9 @@ struct ib_mr *arx_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 				u64 length, u64 iova, int access,
 				struct ib_pd *pd, struct ib_udata *udata);
+int arx_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,
+		  u32 flags, struct ib_sge *list, u32 n,
+		  struct uverbs_attr_bundle *attrs);
 int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata);
 struct ib_mr *arx_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg);
 int arx_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents,

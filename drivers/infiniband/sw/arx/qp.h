@@ -117,6 +117,24 @@ struct arx_tx_out {
 	u32 lost;
 };
 
+/**
+ * struct arx_paging - pages for which a stage waits
+ * @busy: a job finds pages, and then starts the QP; published
+ * @failed: the last job found none
+ * @write: the pages of that job were to be written
+ * @addr: first address of that job
+ *
+ * Written by the stage, under its lock, while not @busy, and by the job before
+ * it clears @busy. A page that is needed is looked up again when it is used; so
+ * nothing here says that it is there.
+ */
+struct arx_paging {
+	bool busy;
+	bool failed;
+	bool write;
+	u64 addr;
+};
+
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
@@ -154,6 +172,7 @@ enum arx_req_pending {
  * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
  * @local: the last run went to a QP of this machine; published
+ * @paging: pages of its memory that are not there
  * @credit: bytes that softirqs may copy to that QP, negative after they copied
  *	more than was charged; published
  */
@@ -183,6 +202,7 @@ struct arx_req {
 	bool flushes;
 	bool drained;
 	bool local;
+	struct arx_paging paging;
 	s32 credit;
 };
 
@@ -326,6 +346,7 @@ struct arx_target {
  * @reports: the peer understands reports
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free
+ * @paging: pages that requests write or read, and that are not there
  * @rwqe: receive WQE of the message
  */
 struct arx_resp {
@@ -363,6 +384,7 @@ struct arx_resp {
 	bool reports;
 	bool flushed;
 	struct arx_tx_out out;
+	struct arx_paging paging;
 	struct arx_rwqe rwqe;
 } ____cacheline_aligned;
 

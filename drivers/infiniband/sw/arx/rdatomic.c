@@ -10,6 +10,7 @@
 #include "ack.h"
 #include "completer.h"
 #include "loss.h"
+#include "paging.h"
 #include "rdatomic.h"
 #include "schedule.h"
 #include "send.h"
@@ -176,6 +177,7 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 		arx_qp_key_use(qp, qp->resp.target.rkey_pd, h->rkey,
 			       IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
 	u32 len = sizeof(u64);
+	struct arx_pages want;
 	struct arx_key *key;
 	int err = -EINVAL;
 	void *at;
@@ -186,6 +188,11 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 		return ARX_INVALID;
 	if (arx_key_get(&use, &key) != ARX_KEY_GRANTED)
 		return ARX_NO_ACCESS;
+	if (arx_mr_absent(key, h->va, len, true, &want)) {
+		arx_key_put(key);
+		return arx_paging_wait(qp, &qp->resp.paging, &want) ?
+		       ARX_NO_PAGES : ARX_NO_ACCESS;
+	}
 	at = arx_mr_at(key, h->va, &len);
 	/* An MR's iova and its memory may differ in their low bits. */
 	if (at && len == sizeof(u64))
@@ -380,6 +387,29 @@ static struct ib_pd *arx_rdatomic_pd(const struct arx_qp *qp,
 }
 
 /*
+ * Iterate over @left bytes of a READ, which begin with those of @use. -EAGAIN
+ * if pages must be found first: they have the response sent when they are
+ * there.
+ */
+static int arx_rdatomic_payload(struct arx_qp *qp, struct arx_iter *it,
+				const struct arx_key_use *use, u32 left)
+{
+	struct arx_pages want;
+
+	switch (arx_iter_key(it, use, &want)) {
+	case ARX_KEY_GRANTED:
+		return 0;
+	case ARX_KEY_ABSENT:
+		want.len += left - use->length;
+		if (arx_paging_wait(qp, &qp->resp.paging, &want))
+			return -EAGAIN;
+		fallthrough;
+	default:
+		return -EFAULT;
+	}
+}
+
+/*
  * Send the next run of a READ response, about @most bytes. Returns their
  * number, or an error.
  */
@@ -410,8 +440,9 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 		run.h.flags &= ~(ARX_LAST | ARX_REPORTS);
 	if (run.len) {
 		use.length = run.len;
-		if (arx_iter_key(&run.payload, &use) != ARX_KEY_GRANTED)
-			return -EFAULT;
+		err = arx_rdatomic_payload(qp, &run.payload, &use, left);
+		if (err)
+			return err;
 		/* Packets may leave after the key has been taken back. */
 		run.payload_stable = !arx_key_is_revocable(run.payload.key);
 	}

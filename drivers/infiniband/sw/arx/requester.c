@@ -10,6 +10,7 @@
 #include "compat.h"
 #include "completer.h"
 #include "loopback.h"
+#include "paging.h"
 #include "requester.h"
 #include "schedule.h"
 #include "send.h"
@@ -51,6 +52,13 @@
 /* Copying this many bytes costs less than posting the WQE. */
 #define ARX_WQE_BYTES		256
 
+/*
+ * Bytes of a READ's memory, paged on demand, that must be there before the READ
+ * is sent. A response that finds its memory absent is dropped and requested
+ * again.
+ */
+#define ARX_READ_PAGES		(32U * 1024 * 1024)
+
 /* How often one caller takes req.lock again for other callers. */
 #define ARX_HOLDS		8
 
@@ -61,6 +69,7 @@ enum arx_turn {
 	ARX_TURN_WAIT,		/* waits for the completer */
 	ARX_TURN_BLOCKED,	/* waits for the socket; tx.c wakes the QP */
 	ARX_TURN_DROPPED, /* this machine dropped packets; tx.c wakes the QP */
+	ARX_TURN_PAGES,		/* waits for pages; paging.c starts the QP */
 	ARX_TURN_SPENT,		/* its share is used up */
 };
 
@@ -70,6 +79,7 @@ static const char *const arx_turn_names[] = {
 	[ARX_TURN_WAIT]		= "wait",
 	[ARX_TURN_BLOCKED]	= "blocked",
 	[ARX_TURN_DROPPED]	= "dropped",
+	[ARX_TURN_PAGES]	= "pages",
 	[ARX_TURN_SPENT]	= "spent",
 };
 
@@ -467,6 +477,17 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 	       arx_requester_flying(qp) + n <= ARX_PSN_SPAN;
 }
 
+/* Memory of @swqe is paged on demand and not there: have it found. */
+static __cold enum arx_turn arx_requester_pages(struct arx_qp *qp,
+						struct arx_swqe *swqe,
+						const struct arx_pages *want)
+{
+	if (arx_paging_wait(qp, &qp->req.paging, want))
+		return ARX_TURN_PAGES;
+	arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+	return ARX_TURN_GO;
+}
+
 /* SEND and WRITE of a connected QP: the next run of the message. */
 static enum arx_turn arx_requester_message(struct arx_qp *qp,
 					   struct arx_swqe *swqe,
@@ -477,6 +498,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	u32 left = swqe->length - req->offset;
 	u32 window = arx_requester_window(qp);
 	struct arx_run run __uninitialized;
+	struct arx_pages want;
 	u32 len;
 
 	if (!window)
@@ -505,13 +527,6 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		run.h.flags |= swqe->flags | ARX_LAST;
 		run.h.ex = swqe->wqe.ex;
 	}
-	req->unacked += run.npkts;
-	if (arx_qp_is_acked(qp) &&
-	    (run.len == left || req->unacked >= ARX_ACK_EVERY ||
-	     run.npkts == window)) {
-		run.h.flags |= ARX_ACK_REQ | ARX_REPORTS;
-		req->unacked = 0;
-	}
 
 	/* A message begins only if all of it may be read. */
 	arx_requester_payload(qp, req->sent, swqe, &run.payload);
@@ -521,25 +536,67 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
+	if (arx_iter_absent(&run.payload, run.len, left, &want)) {
+		arx_iter_end(&run.payload);
+		return arx_requester_pages(qp, swqe, &want);
+	}
+
+	req->unacked += run.npkts;
+	if (arx_qp_is_acked(qp) &&
+	    (run.len == left || req->unacked >= ARX_ACK_EVERY ||
+	     run.npkts == window)) {
+		run.h.flags |= ARX_ACK_REQ | ARX_REPORTS;
+		req->unacked = 0;
+	}
 	share->bytes -= min(share->bytes, run.len);
 	return arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
 }
 
 /*
- * True if the result of a READ or atomic may be written to the SGEs. Checked
- * before the request is sent, because the peer's atomic cannot be undone.
+ * True if the pages at @to lack that a READ or atomic should find. Not all of a
+ * long READ's memory may fit this machine at a time: if pages of the last job
+ * have gone again, those for the next run are enough.
  */
-static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe)
+static bool arx_requester_lacks(struct arx_qp *qp, const struct arx_iter *to,
+				u32 left, struct arx_pages *want)
+{
+	struct arx_paging *paging = &qp->req.paging;
+
+	if (!arx_iter_absent(to, min(left, ARX_READ_PAGES), left, want))
+		return false;
+	return want->addr > paging->addr ||
+	       arx_iter_absent(to, min(left, ARX_LOOPBACK_RUN_MAX), left, want);
+}
+
+/*
+ * True if the result of a READ or atomic may be written to the SGEs. Checked
+ * before the request is sent, because the peer's atomic cannot be undone. If
+ * false, the WQE has failed or waits for pages, and @turn says which.
+ */
+static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe,
+				    enum arx_turn *turn)
 {
 	u32 offset = qp->req.offset;
+	u32 left = swqe->length - offset;
 	struct arx_iter to __uninitialized;
+	struct arx_pages want;
+	bool lacks = false;
 	bool may;
 
 	arx_iter_sge(&to, arx_qp_dev(qp), qp->ib.pd, swqe->sge,
 		     swqe->wqe.num_sge, IB_ACCESS_LOCAL_WRITE);
-	may = !arx_iter_skip(&to, offset) &&
-	      arx_iter_check(&to, swqe->length - offset);
+	may = !arx_iter_skip(&to, offset) && arx_iter_check(&to, left);
+	if (may && arx_odp_in_use())
+		lacks = arx_requester_lacks(qp, &to, left, &want);
 	arx_iter_end(&to);
+	if (unlikely(lacks)) {
+		*turn = arx_requester_pages(qp, swqe, &want);
+		return false;
+	}
+	if (!may) {
+		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		*turn = ARX_TURN_GO;
+	}
 	return may;
 }
 
@@ -562,10 +619,8 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 
 	if (!arx_requester_rd_fits(qp, npkts))
 		return ARX_TURN_WAIT;
-	if (!arx_requester_may_place(qp, swqe)) {
-		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
-		return ARX_TURN_GO;
-	}
+	if (!arx_requester_may_place(qp, swqe, &turn))
+		return turn;
 
 	arx_requester_headers(qp, swqe, &run);
 	run.h.flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ | ARX_REPORTS;
@@ -599,6 +654,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 					    struct arx_share *share)
 {
 	struct arx_run run __uninitialized;
+	struct arx_pages want;
 
 	/*
 	 * A message that cannot be sent must not look sent: see protocol.rst,
@@ -622,6 +678,10 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 		arx_iter_end(&run.payload);
 		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
+	}
+	if (arx_iter_absent(&run.payload, run.len, run.len, &want)) {
+		arx_iter_end(&run.payload);
+		return arx_requester_pages(qp, swqe, &want);
 	}
 	share->bytes -= min(share->bytes, run.len);
 	return arx_requester_hand_over(qp, swqe, swqe->av, &run, 1, run.len);

@@ -11,6 +11,7 @@
 
 #include "ack.h"
 #include "cq.h"
+#include "paging.h"
 #include "rdatomic.h"
 #include "responder.h"
 #include "schedule.h"
@@ -174,7 +175,16 @@ enum arx_placed {
 	ARX_PLACED_TOO_LONG,
 	ARX_PLACED_BAD_DEST,
 	ARX_PLACED_BAD_SOURCE,
+	ARX_PLACED_NO_PAGES,	/* the same run can be placed later */
 };
+
+/* The destination is paged on demand and not there: have it found. */
+static __cold enum arx_placed
+arx_responder_wait_pages(struct arx_qp *qp, const struct arx_pages *want)
+{
+	return arx_paging_wait(qp, &qp->resp.paging, want) ?
+	       ARX_PLACED_NO_PAGES : ARX_PLACED_BAD_DEST;
+}
 
 /* Iterate over the receive WQE's buffer. */
 static void arx_responder_iter(struct arx_qp *qp, struct arx_iter *it)
@@ -191,9 +201,11 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 {
 	struct arx_resp *resp = &qp->resp;
 	struct arx_iter to __uninitialized;
+	u32 room = resp->rwqe.length - resp->received;
+	struct arx_pages want;
 	enum arx_copy_error err;
 
-	if (run->len > resp->rwqe.length - resp->received)
+	if (run->len > room)
 		return ARX_PLACED_TOO_LONG;
 	if (!run->len)
 		return ARX_PLACED;
@@ -201,6 +213,10 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 	arx_responder_iter(qp, &to);
 	if (arx_iter_skip(&to, resp->received))
 		return ARX_PLACED_BAD_DEST;
+	/* How long the message is, only its last packet says. */
+	if (arx_iter_absent(&to, run->len,
+			    run->h.flags & ARX_LAST ? run->len : room, &want))
+		return arx_responder_wait_pages(qp, &want);
 	err = arx_iter_copy(&to, &run->payload, run->len);
 	arx_iter_end(&to);
 	switch (err) {
@@ -223,7 +239,9 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 		arx_qp_key_use(qp, resp->target.rkey_pd, resp->rkey,
 			       IB_ACCESS_REMOTE_WRITE, resp->va, run->len);
 	struct arx_iter to __uninitialized;
+	enum arx_key_answer answer;
 	enum arx_copy_error err;
+	struct arx_pages want;
 
 	if (run->len > resp->left)
 		return ARX_PLACED_TOO_LONG;
@@ -231,7 +249,12 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 		return ARX_PLACED;
 
 	/* Looked up for each run, because the key may have been invalidated. */
-	if (arx_iter_key(&to, &use) != ARX_KEY_GRANTED)
+	answer = arx_iter_key(&to, &use, &want);
+	if (unlikely(answer == ARX_KEY_ABSENT)) {
+		want.len += resp->left - run->len;
+		return arx_responder_wait_pages(qp, &want);
+	}
+	if (answer != ARX_KEY_GRANTED)
 		return ARX_PLACED_BAD_DEST;
 	if (run->h.flags & ARX_LAST)
 		err = arx_iter_copy_to_end(&to, &run->payload, run->len);
@@ -302,18 +325,6 @@ static bool arx_responder_needs_rwqe(const struct arx_run *run)
 	return run->h.flags & ARX_LAST && run->h.flags & ARX_IMM;
 }
 
-/* No receive WQE: ask the requester to send again from the expected PSN. */
-static void arx_responder_rnr(struct arx_qp *qp)
-{
-	arx_count(qp, SENT_RNR_NAK);
-	arx_ack_nak(qp, ARX_RNR_NAK(qp->attr.min_rnr_timer), ARX_END_NOTHING);
-	/*
-	 * Packets in flight after this are out of sequence; one NAK is enough.
-	 */
-	qp->resp.nak_sent = true;
-	qp->resp.gap = false;
-}
-
 static enum arx_placed arx_responder_place(struct arx_qp *qp,
 					   struct arx_run *run)
 {
@@ -321,12 +332,14 @@ static enum arx_placed arx_responder_place(struct arx_qp *qp,
 					  arx_responder_place_write(qp, run);
 }
 
-/* RC: refuse a run that could not be placed. */
+/* RC: refuse a run that could not be placed, at all or for now. */
 static void arx_responder_not_placed(struct arx_qp *qp,
 				     const struct arx_run *run,
 				     enum arx_placed why)
 {
-	if (why == ARX_PLACED_TOO_LONG)
+	if (why == ARX_PLACED_NO_PAGES)
+		arx_ack_refuse(qp, ARX_NO_PAGES);
+	else if (why == ARX_PLACED_TOO_LONG)
 		arx_responder_fail(qp, IB_WC_LOC_LEN_ERR, ARX_NAK_INV_REQ,
 				   ARX_END_INVALID);
 	else if (run->h.op == ARX_OP_WRITE)
@@ -437,7 +450,7 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 	 */
 	if (rnr && (run->h.op == ARX_OP_SEND ||
 		    !arx_run_trim_last(run, qp->mtu))) {
-		arx_responder_rnr(qp);
+		arx_ack_rnr(qp, qp->attr.min_rnr_timer);
 		return 0;
 	}
 	if (run->h.flags & ARX_FIRST)
@@ -450,7 +463,7 @@ static int arx_responder_message(struct arx_qp *qp, struct arx_run *run)
 		return 0;
 	err = arx_responder_accept(qp, run);
 	if (rnr && !err && !qp->resp.dead)
-		arx_responder_rnr(qp);
+		arx_ack_rnr(qp, qp->attr.min_rnr_timer);
 	return err;
 }
 
@@ -715,10 +728,15 @@ static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 {
 	struct arx_iter grh __uninitialized;
 	struct arx_iter to __uninitialized;
+	u32 len = ARX_GRH_LEN + run->len;
 	enum arx_copy_error err;
+	struct arx_pages want;
 
 	arx_iter_buf(&grh, (void *)run->grh);
 	arx_responder_iter(qp, &to);
+	if (arx_iter_absent(&to, len, len, &want))
+		return arx_paging_wait(qp, &qp->resp.paging, &want) ?
+		       ARX_COPY_NO_PAGES : ARX_COPY_BAD_DEST;
 	err = arx_iter_copy(&to, &grh, ARX_GRH_LEN);
 	if (err == ARX_COPY_OK)
 		err = arx_iter_copy(&to, &run->payload, run->len);
@@ -772,6 +790,9 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 	switch (arx_responder_place_datagram(qp, run)) {
 	case ARX_COPY_OK:
 		break;
+	case ARX_COPY_NO_PAGES:	/* no peer sends it again; the WQE stays */
+		arx_count(qp, RX_DROPPED);
+		return 0;
 	case ARX_COPY_BAD_SOURCE:
 		return -EFAULT;		/* the WQE stays, too */
 	case ARX_COPY_BAD_DEST:

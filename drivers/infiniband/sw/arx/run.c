@@ -91,6 +91,55 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 	return true;
 }
 
+/* arx_iter_lacks() of bytes in one entry. */
+static bool arx_iter_sge_lacks(const struct arx_iter *it,
+			       const struct arx_sge *sge, u32 off, u32 len,
+			       u32 ahead, struct arx_pages *want)
+{
+	struct arx_key_use use = arx_iter_sge_use(it, sge);
+	struct arx_key *key;
+	bool lacks;
+
+	if (!len || arx_key_get(&use, &key) != ARX_KEY_GRANTED)
+		return false;
+	lacks = arx_mr_lacks(key, sge->addr + off, len,
+			     use.access & ARX_KEY_WRITE, want);
+	arx_key_put(key);
+	if (lacks)
+		want->len += min(ahead, sge->length - off) - len;
+	return lacks;
+}
+
+/**
+ * arx_iter_lacks - arx_iter_absent(), if a region may lack pages
+ * @it: iterator over a scatter/gather list, without room
+ * @len: as for arx_iter_absent()
+ * @ahead: as for arx_iter_absent()
+ * @want: as for arx_iter_absent()
+ *
+ * Context: as arx_iter_absent().
+ * Return: as arx_iter_absent().
+ */
+bool arx_iter_lacks(const struct arx_iter *it, u32 len, u32 ahead,
+		    struct arx_pages *want)
+{
+	const struct arx_sge *sge = it->sge.list;
+	u32 off = it->sge.off;
+	u32 left;
+
+	for (left = it->sge.left; left && len; left--) {
+		u32 n = min(len, sge->length - off);
+
+		if (arx_iter_sge_lacks(it, sge, off, n, ahead, want))
+			return true;
+		len -= n;
+		ahead -= n;
+		off = 0;
+		sge++;
+	}
+	return false;
+}
+
 static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 {
 	const struct arx_sge *sge;

@@ -119,17 +119,24 @@ static inline void arx_iter_buf(struct arx_iter *it, void *buf)
  * arx_iter_key - start in the memory of a key
  * @it: iterator; holds the key if the answer is ARX_KEY_GRANTED
  * @use: the bytes, at least one
+ * @want: receives the pages if the answer is ARX_KEY_ABSENT
  *
  * Context: in a section, bottom halves off until arx_iter_end().
  * Return: the answer of the look-up.
  */
 static inline enum arx_key_answer arx_iter_key(struct arx_iter *it,
-					       const struct arx_key_use *use)
+					       const struct arx_key_use *use,
+					       struct arx_pages *want)
 {
 	enum arx_key_answer answer = arx_key_get(use, &it->key);
 
 	if (answer != ARX_KEY_GRANTED)
 		return answer;
+	if (arx_mr_absent(it->key, use->iova, use->length,
+			  use->access & ARX_KEY_WRITE, want)) {
+		arx_key_put(it->key);
+		return ARX_KEY_ABSENT;
+	}
 	it->kind = ARX_ITER_KEY;
 	it->room = use->length;
 	it->at = arx_mr_at(it->key, use->iova, &it->room);
@@ -175,6 +182,8 @@ static inline void arx_iter_skb(struct arx_iter *it,
 bool arx_iter_fetch(struct arx_iter *it, u32 want);
 int arx_iter_skip_bytes(struct arx_iter *it, u32 len);
 bool arx_iter_check_sge(struct arx_iter *it, u32 len);
+bool arx_iter_lacks(const struct arx_iter *it, u32 len, u32 ahead,
+		    struct arx_pages *want);
 void arx_iter_rewind(struct arx_iter *it, const struct arx_iter *to);
 
 /**
@@ -191,6 +200,26 @@ static inline bool arx_iter_check(struct arx_iter *it, u32 len)
 	if (it->kind != ARX_ITER_SGE || len <= it->room)
 		return true;
 	return arx_iter_check_sge(it, len - it->room);
+}
+
+/**
+ * arx_iter_absent - whether pages of the next bytes must be found first
+ * @it: iterator without room; does not move
+ * @len: bytes that are about to be used
+ * @ahead: bytes that the message will use, at least @len
+ * @want: receives what is not there
+ *
+ * The pages behind an rkey are checked by arx_iter_key(). An entry whose key
+ * does not allow the access lacks nothing: the caller's use of it fails.
+ *
+ * Context: within the section in which the iterator was made.
+ * Return: true if at least one page is not there.
+ */
+static inline bool arx_iter_absent(const struct arx_iter *it, u32 len,
+				   u32 ahead, struct arx_pages *want)
+{
+	return arx_odp_in_use() && it->kind == ARX_ITER_SGE &&
+	       arx_iter_lacks(it, len, ahead, want);
 }
 
 /**
@@ -227,11 +256,12 @@ static inline void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len)
 	return at;
 }
 
-/* Errors of arx_iter_copy(). */
+/* Errors of a copy. */
 enum arx_copy_error {
 	ARX_COPY_OK,
 	ARX_COPY_BAD_SOURCE,
 	ARX_COPY_BAD_DEST,
+	ARX_COPY_NO_PAGES,	/* not of arx_iter_copy(), which expects them */
 };
 
 enum arx_copy_error arx_iter_copy(struct arx_iter *to, struct arx_iter *from,

@@ -45,7 +45,8 @@ static void absent_verbs(struct objects *o)
 	NO_OBJECT(EOPNOTSUPP, ibv_alloc_null_mr(o->pd));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_wq(o->context, &wq));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_flow(o->qp[0], &flow));
-	FAILS(EOPNOTSUPP, ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
+	FAILS(ENOENT, ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
+	FAILS(EOPNOTSUPP, ibv_advise_mr(o->pd, 77, 0, &sge, 1));
 	FAILS(EOPNOTSUPP, ibv_modify_qp_rate_limit(o->qp[0], &rate));
 	FAILS(EOPNOTSUPP, ibv_query_ece(o->qp[0], &ece));
 	FAILS(EOPNOTSUPP, ibv_set_ece(o->qp[0], &ece));
@@ -65,7 +66,7 @@ static void absent_kinds(struct objects *o)
 		qp.qp_type = types[i];
 		NO_OBJECT(EOPNOTSUPP, ibv_create_qp(o->pd, &qp));
 	}
-	NO_OBJECT(EOPNOTSUPP, ibv_reg_mr(o->pd, o->mem, 4096, IBV_ACCESS_ON_DEMAND));
+	NO_OBJECT(EFAULT, ibv_reg_mr(o->pd, (void *)(1ul << 63), 4096, IBV_ACCESS_ON_DEMAND));
 	FAILS(EOPNOTSUPP, ibv_modify_qp(o->qp[0], &path, IBV_QP_PATH_MIG_STATE));
 }
 

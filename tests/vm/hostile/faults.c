@@ -236,6 +236,23 @@ static int make_long_mr(void)
 	return made(mr);
 }
 
+/* With its pages, which also need a page table. */
+static int make_paged_mr(void)
+{
+	struct ibv_sge sge = { (uintptr_t)o->mem, MEM, 0 };
+
+	mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+	if (!mr)
+		return made(mr);
+	sge.lkey = mr->lkey;
+	errno = ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, &sge, 1);
+	if (!errno)
+		return 0;
+	sge.addr = errno;
+	ibv_dereg_mr(mr);
+	return sge.addr;
+}
+
 static int end_mr(void)
 {
 	return ibv_dereg_mr(mr);
@@ -532,6 +549,7 @@ static const struct {
 	{ "ibv_create_cq (long)", make_long_cq, "ibv_destroy_cq (long)", end_cq },
 	{ "ibv_create_srq", make_srq, "ibv_destroy_srq", end_srq },
 	{ "ibv_reg_mr", make_mr, "ibv_dereg_mr", end_mr },
+	{ "ibv_reg_mr (on demand)", make_paged_mr, "ibv_dereg_mr (on demand)", end_mr },
 	{ "ibv_reg_mr (long)", make_long_mr, "ibv_dereg_mr (long)", end_mr },
 	{ "ibv_create_ah", make_ah, "ibv_destroy_ah", end_ah },
 	{ "ibv_create_qp (RC)", make_rc, "ibv_destroy_qp (RC)", end_qp },

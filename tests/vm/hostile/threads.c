@@ -132,7 +132,9 @@ static struct ibv_sge random_sge(struct ibv_mr *mr)
 	};
 }
 
-/* Sometimes in device memory, where addresses begin at 0. */
+/*
+ * Sometimes in device memory, where addresses begin at 0, or paged on demand.
+ */
 static struct ibv_mr *make_mr(struct ibv_pd *pd)
 {
 	if (!below(4))
@@ -140,7 +142,8 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd)
 				     IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_ZERO_BASED |
 				     IBV_ACCESS_MW_BIND);
 	return ibv_reg_mr(pd, buffer, below(16) ? BUFFER : 1 + below(BUFFER),
-			  IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_MW_BIND);
+			  IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_MW_BIND |
+			  (below(4) ? 0 : IBV_ACCESS_ON_DEMAND));
 }
 
 /* Two QPs are a pair of XRC. */

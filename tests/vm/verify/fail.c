@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "verify.h"
@@ -3202,6 +3203,185 @@ close:
 	return !has_failed();
 }
 
+/* ---- memory paged on demand that changes below its region ---- */
+
+/* Pages of a side's region, which begins within its second page. */
+static uint8_t *odp_page(struct end *e, size_t n)
+{
+	return e->mem.map + (n + 2) * 4096;
+}
+
+/* Memory of its own again, with the content of a region that nobody used. */
+static void odp_restore(struct end *e)
+{
+	if (mmap(e->mem.map, e->mem.map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	    MAP_FAILED)
+		failed("mmap: %s", strerror(errno));
+	memset(e->mem.map, POISON, e->mem.map_len);
+}
+
+static void odp_unmap(struct end *e)
+{
+	check_zero(munmap(odp_page(e, 0), 4096) ? errno : 0, "munmap");
+}
+
+static void odp_protect(struct end *e)
+{
+	check_zero(mprotect(odp_page(e, 0), 4096, PROT_READ) ? errno : 0, "mprotect");
+}
+
+/* A file takes the page's place; then it loses the page. */
+static void odp_truncate(struct end *e)
+{
+	int fd = memfd_create("odp", 0);
+
+	if (fd < 0 || ftruncate(fd, 4096) ||
+	    mmap(odp_page(e, 0), 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+	    (memset(odp_page(e, 0), OTHER, 4096), ftruncate(fd, 0)))
+		failed("a file that is truncated: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* One in which nothing but its process can write, not even by the kernel. */
+static void odp_secret(struct end *e)
+{
+	int fd = syscall(SYS_memfd_secret, 0);
+
+	if (fd < 0)	/* this kernel has none: as good as no memory */
+		odp_unmap(e);
+	else if (ftruncate(fd, 4096) ||
+		 mmap(odp_page(e, 0), 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		failed("secret memory: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A's request to the page after @change at B, or from it after @change at A. */
+static bool odp_refused(const struct config *c, bool at, void (*change)(struct end *), enum ibv_wr_opcode opcode,
+			enum ibv_wc_status status)
+{
+	struct config paged = *c;
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e;
+
+	region_paging = paged.odp = c->odp ? c->odp : 1;
+	if (end_open(&e, &paged, NULL)) {
+		if (is(B))
+			post_recv_sge(&e, 101, (struct ibv_sge){ (uintptr_t)odp_page(&e, 0), 64, e.mem.mr->lkey });
+		sge = (struct ibv_sge){ (uintptr_t)odp_page(&e, 0), 64, e.mem.mr->lkey };
+		wr = request(&e, 1, IBV_WR_RDMA_WRITE, &sge);
+		wr.wr.rdma.remote_addr += odp_page(&e, 0) - e.mem.base;
+		ctl_barrier();
+		if (is(A)) {
+			/* The page is there before it goes. */
+			post(&e, wr);
+			expect(&e, 1, IBV_WC_SUCCESS);
+		}
+		ctl_barrier();
+		if (is(at))
+			change(&e);
+		ctl_barrier();
+		if (is(A)) {
+			wr.wr_id = 2;
+			wr.opcode = opcode;
+			post(&e, wr);
+			expect(&e, 2, status);
+			expect_state(&e, IBV_QPS_ERR);
+		} else if (opcode == IBV_WR_SEND) {
+			expect(&e, 101, IBV_WC_LOC_PROT_ERR);
+		}
+		ctl_barrier();
+		odp_restore(&e);
+	}
+	end_close(&e);
+	drop_events();
+	region_paging = c->odp;
+	return !has_failed();
+}
+
+static bool odp_unmapped(const struct config *c)
+{
+	return odp_refused(c, B, odp_unmap, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, B, odp_unmap, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, B, odp_unmap, IBV_WR_SEND, IBV_WC_REM_OP_ERR);
+}
+
+static bool odp_own_unmapped(const struct config *c)
+{
+	return odp_refused(c, A, odp_unmap, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR) &&
+	       odp_refused(c, A, odp_unmap, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR);
+}
+
+static bool odp_protected(const struct config *c)
+{
+	return odp_refused(c, B, odp_protect, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, A, odp_protect, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR);
+}
+
+static bool odp_truncated(const struct config *c)
+{
+	return odp_refused(c, B, odp_truncate, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, A, odp_truncate, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR);
+}
+
+static bool odp_kept_secret(const struct config *c)
+{
+	return odp_refused(c, B, odp_secret, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+}
+
+/* ---- advice ---- */
+
+static void advise(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, uint32_t flags, struct ibv_sge sge,
+		   int err)
+{
+	int got = ibv_advise_mr(pd, advice, flags, &sge, 1);
+
+	if (got != err)
+		failed("advice %d: %s, not %s", advice, strerror(got), strerror(err));
+}
+
+/* Regions of more memory than the machine has, of which little is used. */
+static bool odp_advice(const struct config *c)
+{
+	size_t len = 8ull << 30;
+	struct ibv_pd *pd = ibv_alloc_pd(context);
+	uint8_t *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct ibv_mr *mr, *reader, *pinned;
+	struct ibv_sge sge;
+
+	if (map == MAP_FAILED)
+		return failed("mmap: %s", strerror(errno));
+	mr = ibv_reg_mr(pd, map, len, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE);
+	reader = ibv_reg_mr(pd, map, len, IBV_ACCESS_ON_DEMAND);
+	pinned = ibv_reg_mr(pd, map, 4096, IBV_ACCESS_LOCAL_WRITE);
+	if (!mr || !reader || !pinned)
+		return failed("ibv_reg_mr: %s", strerror(errno));
+	sge = (struct ibv_sge){ (uintptr_t)map + len - (4 << 20), 4 << 20, mr->lkey };
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, sge, 0);
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, sge, 0);
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, IBV_ADVISE_MR_FLAG_FLUSH, sge, 0);
+	sge.lkey = reader->lkey;
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge, 0);
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, sge, EPERM);
+	sge.addr += 1;
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge, EPERM);
+	sge = (struct ibv_sge){ (uintptr_t)map, 4096, pinned->lkey };
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge, ENOENT);
+	sge.lkey = mr->lkey ^ 0x5a00;
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge, ENOENT);
+	munmap(map + len / 2, 4096);
+	sge = (struct ibv_sge){ (uintptr_t)map + len / 2, 4096, mr->lkey };
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge, EFAULT);
+	check_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+	check_zero(ibv_dereg_mr(reader), "ibv_dereg_mr");
+	check_zero(ibv_dereg_mr(pinned), "ibv_dereg_mr");
+	check_zero(ibv_dealloc_pd(pd), "ibv_dealloc_pd");
+	munmap(map, len);
+	return !has_failed();
+}
+
 const struct fail_case fail_cases[] = {
 	{ "refuse_write", refuse_write },
 	{ "refuse_write_imm", refuse_write_imm },
@@ -3254,6 +3434,12 @@ const struct fail_case fail_cases[] = {
 	{ "dmabuf_of_heap", dmabuf_of_heap },
 	{ "zero_based", zero_based },
 	{ "windows", windows },
+	{ "odp_unmapped", odp_unmapped },
+	{ "odp_own_unmapped", odp_own_unmapped },
+	{ "odp_protected", odp_protected },
+	{ "odp_truncated", odp_truncated },
+	{ "odp_kept_secret", odp_kept_secret },
+	{ "odp_advice", odp_advice },
 	{ "reset_busy", reset_busy },
 	{ "resize_busy", resize_busy },
 	{ "cut_off", cut_off },

@@ -786,6 +786,32 @@ static bool make_regions(struct run *r)
 	return true;
 }
 
+/* All regions, whether they exist or not. */
+static bool upset_regions(struct run *r)
+{
+	struct region *all[] = { &r->out, &r->recv, &r->target, &r->source, &r->land, &r->atom };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		if (all[i]->map)
+			upset_add(all[i]);
+	if (upset_start())
+		return true;
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		upset_remove(all[i]);
+	return false;
+}
+
+static void calm_regions(struct run *r)
+{
+	struct region *all[] = { &r->out, &r->recv, &r->target, &r->source, &r->land, &r->atom };
+	size_t i;
+
+	upset_stop();
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		upset_remove(all[i]);
+}
+
 static void fill_source(struct run *r)
 {
 	uint64_t i, n = (uint64_t)r->c->qps * r->c->window;
@@ -1028,9 +1054,12 @@ static void spoil_end(struct run *r)
 static bool transfer(struct run *r)
 {
 	uint64_t mine[MAX_QPS], theirs[MAX_QPS];
+	bool upset = r->c->upset && upset_regions(r);
 	bool ok = run_flows(r);
 	uint32_t i;
 
+	if (upset)
+		calm_regions(r);
 	if (!ok)
 		ctl_send(CTL_FAIL, 0, 0);
 	for (i = 0; i < r->c->qps; i++)

@@ -79,7 +79,10 @@ bool region_make(struct region *r, struct ibv_pd *pd, size_t len, int access)
 		return failed("no memory for %zu bytes", len);
 	memset(r->map, POISON, r->map_len);
 	r->base = r->map + REGION_SHIFT;
-	r->mr = ibv_reg_mr(pd, r->base, len, access);
+	if (region_paging == 2)
+		r->mr = ibv_reg_mr(pd, NULL, SIZE_MAX, access | IBV_ACCESS_ON_DEMAND);
+	else
+		r->mr = ibv_reg_mr(pd, r->base, len, access | (region_paging ? IBV_ACCESS_ON_DEMAND : 0));
 	if (!r->mr)
 		return failed("ibv_reg_mr of %zu bytes, access %#x: %s", len, access, strerror(errno));
 	return true;

@@ -82,7 +82,7 @@ enum { KIND_NUMBER, KIND_QP, KIND_OP, KIND_GID };
 enum key {
 	P_QP, P_OP, P_GID, P_MTU, P_SIZE, P_VARY, P_COUNT, P_QPS, P_WINDOW, P_LIST, P_SGE, P_RSGE, P_INLINE, P_SIGNAL,
 	P_SRQ, P_EVENTS, P_BOTH, P_RNR, P_LOSSY, P_PSN, P_TIMEOUT, P_RETRY, P_RNR_RETRY, P_RNR_TIMER, P_RD_ATOMIC,
-	P_SLOW, P_LIMIT, P_SPOIL, P_SECONDS, NUM_KEYS
+	P_SLOW, P_LIMIT, P_SPOIL, P_ODP, P_UPSET, P_SECONDS, NUM_KEYS
 };
 
 static const struct {
@@ -118,6 +118,8 @@ static const struct {
 	[P_SLOW] = { "slow", KIND_NUMBER, 0 },
 	[P_LIMIT] = { "limit", KIND_NUMBER, 10 },
 	[P_SPOIL] = { "spoil", KIND_NUMBER, 0 },
+	[P_ODP] = { "odp", KIND_NUMBER, 0 },
+	[P_UPSET] = { "upset", KIND_NUMBER, 0 },
 	[P_SECONDS] = { "seconds", KIND_NUMBER, 0 }, /* repeat for this time */
 };
 
@@ -243,7 +245,7 @@ static struct config make_config(const struct spec *spec, const uint32_t *index)
 		.inl = v[P_INLINE], .srq = v[P_SRQ], .events = v[P_EVENTS], .both = v[P_BOTH],
 		.rnr = v[P_RNR], .lossy = v[P_LOSSY], .psn = v[P_PSN], .timeout = v[P_TIMEOUT], .retry = v[P_RETRY],
 		.rnr_retry = v[P_RNR_RETRY], .rnr_timer = v[P_RNR_TIMER], .rd_atomic = v[P_RD_ATOMIC],
-		.slow = v[P_SLOW], .limit = v[P_LIMIT], .spoil = v[P_SPOIL],
+		.slow = v[P_SLOW], .limit = v[P_LIMIT], .spoil = v[P_SPOIL], .odp = v[P_ODP], .upset = v[P_UPSET],
 	};
 	/* Something must be signalled before the send queue is full. */
 	c.signal = max_u64(min_u64(v[P_SIGNAL], c.window), 1);
@@ -311,6 +313,7 @@ static void run_one(const struct spec *spec, const uint32_t *index, const struct
 	bool can = !why, they_can;
 
 	memset(&verdict, 0, sizeof(verdict));
+	region_paging = c.odp;
 	ctl_swap(&can, &they_can, sizeof(can));
 	if (!can)
 		/* scripts never ask for what their nodes cannot do */

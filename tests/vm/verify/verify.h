@@ -9,6 +9,7 @@
  *	stream.c	what a message contains
  *	ctl.c		the control socket
  *	verbs.c		device, memory regions, queue pairs
+ *	upset.c		memory whose pages come and go
  *	flow.c		cases that succeed: messages of every kind, exactly once
  *	fail.c		cases with an expected status, and events
  */
@@ -133,6 +134,8 @@ struct config {
 	uint32_t slow;
 	uint32_t limit; /* seconds without progress until a case has failed */
 	enum spoil spoil;
+	uint32_t odp;		/* regions are paged on demand: 1, or all memory is: 2 */
+	bool upset;		/* their pages are taken back all the time */
 };
 
 /* ---- verbs.c ---- */
@@ -176,6 +179,14 @@ bool grh_check(const struct ibv_grh *grh, const union ibv_gid *sgid, const union
 union ibv_gid gid_of(enum gid_choice choice);
 
 #define QKEY	0x11223344
+
+/* ---- upset.c ---- */
+
+extern int region_paging;	/* config.odp, for region_make() */
+void upset_add(struct region *r);
+void upset_remove(struct region *r);
+bool upset_start(void);
+void upset_stop(void);
 
 /* ---- flow.c, fail.c ---- */
 

@@ -1,0 +1,79 @@
+#!/bin/bash
+# Memory paged on demand: every byte arrives while the pages come and go, under
+# reclaim, a cgroup's limit, fork, KSM and huge pages; memory that goes fails
+# its requests alone; counters; perftest.
+# kernels: 6.12 newest uml
+# timeout: 500
+
+source "$(dirname "$0")/lib.sh"
+
+# verify_on A B CASE...: the cases between two of the nodes
+verify_on() {
+	local a=$1 b=$2
+	shift 2
+	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
+}
+
+# Swap on a file: without it reclaim takes no page of a process. The file has
+# all of its memory, which would else be charged to the cgroup that swaps.
+swap() {
+	modprobe loop 2>/dev/null
+	dd if=/dev/zero of="$scratch/swap" bs=1M count=96 status=none && mkswap -q "$scratch/swap" &&
+		swapon "$(losetup --find --show "$scratch/swap")"
+}
+
+# The counters of regions, while pages come and go.
+counted() {
+	local name
+	h1 bash -c 'for i in {1..100}; do rdma statistic show mr; sleep 0.05; done' >"$scratch/mr" &
+	verify_on 1 2 "counted: op=write,read size=100000 both=1 odp=1 upset=1 count=$((2 * count))"
+	wait $!
+	for name in page_faults page_invalidations; do
+		grep -oP "$name [1-9][0-9]*" "$scratch/mr" | tail -n 1
+		finds "$name [1-9]" "$scratch/mr"
+	done
+	finds 'page_prefetch 0' "$scratch/mr"
+	(( failures == 0 ))
+}
+
+# The limit is much less than the regions.
+in_small_cgroup() {
+	local group=/sys/fs/cgroup/odp
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir -p $group
+	echo 16M >$group/memory.max
+	echo $BASHPID >$group/cgroup.procs
+	verify_on 1 2 "small-cgroup: op=write,read size=1M window=4 count=$((count / 5)) odp=1 limit=60"
+	(( failures == 0 ))
+}
+
+perftest() {
+	pair 18515 "ib_write_bw -d $dev1 -F -x 1 --odp -D 1 -s 65536" "ib_write_bw -d $dev2 -F -x 1 --odp -D 1 -s 65536 $ip1"
+	pair 18515 "ib_read_lat -d $dev1 -F -x 1 --odp -n 200" "ib_read_lat -d $dev2 -F -x 1 --odp -n 200 $ip1"
+	pair 18515 "ib_send_bw -d $dev1 -F -x 1 --odp -n 200" "ib_send_bw -d $dev2 -F -x 1 --odp -n 200 $ip1"
+}
+
+ksm=/sys/kernel/mm/ksm
+[[ ! -e $ksm ]] || { echo 1 >$ksm/run; echo 10 >$ksm/sleep_millisecs; }
+swap || skip swap "this kernel has none"
+count=40
+! full || count=400
+
+hosts --mtu 9000
+for peer in 2 1; do
+	verify_on 1 $peer "odp-$peer: odp=1,2 op=send_imm,write,read,faa,mix size=1,65537 count=$count" \
+		"odp-$peer-sge: odp=1 op=send,write,read sge=3 rsge=3 size=40000 count=$count" \
+		"odp-$peer-long: odp=1 op=send,write,read size=8M window=2 count=4" \
+		"odp-$peer-srq: odp=1 srq=1 op=send_imm,mix vary=1 size=5000 qps=4 both=1 count=$count" \
+		"odp-$peer-datagrams: odp=1 qp=uc,ud lossy=1 op=send_imm size=1000 count=$((4 * count))" \
+		"odp-$peer-upset: odp=1,2 upset=1 op=send,write_imm,mix vary=1 size=100000 both=1 count=$count" \
+		"odp-$peer-upset-atomics: odp=1 upset=1 op=faa,cas qps=4 count=$count" \
+		"odp-$peer: fail=odp_unmapped,odp_own_unmapped,odp_protected,odp_truncated,odp_kept_secret,odp_advice"
+done
+check counters 90 counted
+if debug_kernel; then
+	skip small-cgroup "the OOM killer ends its programs: more of their memory cannot be swapped out here"
+else
+	check small-cgroup 90 in_small_cgroup
+fi
+check perftest 60 perftest

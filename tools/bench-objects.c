@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * bench-objects DEVICE mr|qp|cq BYTES THREADS SECONDS
+ * bench-objects DEVICE mr|qp|cq|odp BYTES THREADS SECONDS
  *
  * Create and destroy an object repeatedly in each of THREADS threads: a region
- * of BYTES, or a queue pair or completion queue of usual size. Prints, as JSON,
- * microseconds for one object, from the number of all threads.
+ * of BYTES, or a queue pair or completion queue of usual size; or memory of
+ * BYTES that nobody has touched, with a region paged on demand and a WRITE into
+ * all of it. Prints, as JSON, microseconds for one object, from the number of
+ * all threads.
  */
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 static struct ibv_context *context;
@@ -61,10 +64,71 @@ static void one_cq(void)
 	check(new && !ibv_destroy_cq(new), "a CQ");
 }
 
+/* A QP of this thread that is connected to itself. */
+static struct ibv_qp *loop(struct ibv_cq *own)
+{
+	struct ibv_qp_init_attr init = {
+		.send_cq = own, .recv_cq = own, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = ibv_create_qp(pd, &init);
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024, .max_dest_rd_atomic = 1, .max_rd_atomic = 1, .min_rnr_timer = 1,
+		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .hop_limit = 1, .sgid_index = 1 } },
+	};
+
+	check(qp && !ibv_query_gid(context, 1, 1, &attr.ah_attr.grh.dgid), "a QP and its GID");
+	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	attr.qp_state = IBV_QPS_RTR;
+	attr.dest_qp_num = qp->qp_num;
+	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	return qp;
+}
+
+static void one_touch(void *mem)
+{
+	static __thread struct ibv_cq *own;
+	static __thread struct ibv_qp *qp;
+	static __thread struct ibv_mr *from;
+	void *fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr = ibv_reg_mr(pd, fresh, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_ON_DEMAND);
+	struct ibv_sge sge = { .addr = (uintptr_t)mem, .length = bytes };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_wc wc;
+	int n;
+
+	if (!qp) {
+		own = ibv_create_cq(context, 16, NULL, NULL, 0);
+		check(own != NULL, "a CQ");
+		qp = loop(own);
+		from = ibv_reg_mr(pd, mem, bytes, 0);
+	}
+	check(fresh != MAP_FAILED && mr && from, "regions");
+	sge.lkey = from->lkey;
+	wr.wr.rdma.remote_addr = (uintptr_t)fresh;
+	wr.wr.rdma.rkey = mr->rkey;
+	check(!ibv_post_send(qp, &wr, &bad), "a WRITE");
+	do
+		n = ibv_poll_cq(own, 1, &wc);
+	while (!n);
+	check(n == 1 && wc.status == IBV_WC_SUCCESS, "its completion");
+	check(!ibv_dereg_mr(mr) && !munmap(fresh, bytes), "the end of memory");
+}
+
 static void one(void *mem)
 {
 	if (kind == 'm')
 		one_region(mem);
+	else if (kind == 'o')
+		one_touch(mem);
 	else if (kind == 'q')
 		one_qp();
 	else
@@ -93,8 +157,8 @@ int main(int argc, char **argv)
 	int i, n = argc == 6 ? atoi(argv[4]) : 0;
 	double start;
 
-	if (n < 1 || n > 64 || !strchr("mqc", argv[2][0])) {
-		fprintf(stderr, "usage: bench-objects DEVICE mr|qp|cq BYTES THREADS SECONDS\n");
+	if (n < 1 || n > 64 || !strchr("mqco", argv[2][0])) {
+		fprintf(stderr, "usage: bench-objects DEVICE mr|qp|cq|odp BYTES THREADS SECONDS\n");
 		return 2;
 	}
 	kind = argv[2][0];

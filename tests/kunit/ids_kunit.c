@@ -78,18 +78,36 @@ static void ids__quarantine(struct kunit *test)
 	}
 }
 
-/* A number is quarantined while ARX_IDS_QUARANTINE - 1 others are freed. */
+/*
+ * A number is quarantined while ARX_IDS_QUARANTINE - 1 others are freed. No two
+ * of these numbers have the same remainder.
+ */
 static void ids__quarantine_ends(struct kunit *test)
 {
-	struct arx_ids *ids = make_ids(test, 24);
+	struct arx_ids *ids = make_ids(test, ilog2(ARX_IDS_REMAINDERS));
 	int i;
 
 	for (i = 0; i <= ARX_IDS_QUARANTINE; i++) {
 		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i]), 0);
 		arx_ids_remove(ids, &objects[i]);
-		KUNIT_EXPECT_EQ(test, arx_ids_rests(ids, objects[0].nr),
+		KUNIT_EXPECT_EQ(test, *arx_ids_resting(ids, objects[0].nr),
 				i < ARX_IDS_QUARANTINE);
 	}
+}
+
+/* The quarantine of as many numbers again leaves nothing of the first ones. */
+static void ids__quarantine_counts(struct kunit *test)
+{
+	struct arx_ids *ids = make_ids(test, 24);
+	u32 i, resting = 0;
+
+	for (i = 0; i < 3 * ARX_IDS_QUARANTINE; i++) {
+		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[0]), 0);
+		arx_ids_remove(ids, &objects[0]);
+	}
+	for (i = 0; i < ARX_IDS_REMAINDERS; i++)
+		resting += ids->resting[i];
+	KUNIT_EXPECT_EQ(test, resting, ARX_IDS_QUARANTINE);
 }
 
 /*
@@ -116,6 +134,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(ids__full),
 	KUNIT_CASE(ids__quarantine),
 	KUNIT_CASE(ids__quarantine_ends),
+	KUNIT_CASE(ids__quarantine_counts),
 	KUNIT_CASE(ids__hash_keyed),
 	{}
 };

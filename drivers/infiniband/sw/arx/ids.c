@@ -22,6 +22,7 @@ void arx_ids_init(struct arx_ids *ids, unsigned int bits)
 	ids->bits = bits;
 	spin_lock_init(&ids->lock);
 	memset(ids->quarantined, 0, sizeof(ids->quarantined));
+	memset(ids->resting, 0, sizeof(ids->resting));
 	ids->next = 0;
 }
 
@@ -36,14 +37,21 @@ void arx_ids_destroy(struct arx_ids *ids)
 	rhashtable_destroy(&ids->taken);
 }
 
-static bool arx_ids_rests(const struct arx_ids *ids, u32 nr)
+static u16 *arx_ids_resting(struct arx_ids *ids, u32 nr)
 {
-	u32 i;
+	return &ids->resting[nr % ARX_IDS_REMAINDERS];
+}
 
-	for (i = 0; i < ARX_IDS_QUARANTINE; i++)
-		if (ids->quarantined[i] == nr)
-			return true;
-	return false;
+/* The number that has been in quarantine for longest makes room. */
+static void arx_ids_quarantine(struct arx_ids *ids, u32 nr)
+{
+	u32 *slot = &ids->quarantined[ids->next];
+
+	if (*slot)
+		--*arx_ids_resting(ids, *slot);
+	*slot = nr;
+	++*arx_ids_resting(ids, nr);
+	ids->next = (ids->next + 1) % ARX_IDS_QUARANTINE;
 }
 
 /*
@@ -55,7 +63,7 @@ static int arx_ids_take(struct arx_ids *ids, struct arx_id *id)
 	int err = -EEXIST;
 
 	spin_lock_bh(&ids->lock);
-	if (!arx_ids_rests(ids, id->nr))
+	if (!*arx_ids_resting(ids, id->nr))
 		err = rhashtable_lookup_insert_fast(&ids->taken, &id->node,
 						    arx_ids_params);
 	spin_unlock_bh(&ids->lock);
@@ -103,7 +111,6 @@ void arx_ids_remove(struct arx_ids *ids, struct arx_id *id)
 {
 	spin_lock_bh(&ids->lock);
 	rhashtable_remove_fast(&ids->taken, &id->node, arx_ids_params);
-	ids->quarantined[ids->next] = id->nr;
-	ids->next = (ids->next + 1) % ARX_IDS_QUARANTINE;
+	arx_ids_quarantine(ids, id->nr);
 	spin_unlock_bh(&ids->lock);
 }

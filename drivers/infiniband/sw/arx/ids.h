@@ -13,6 +13,13 @@
  */
 #define ARX_IDS_QUARANTINE	1024
 
+/*
+ * A number is not drawn while a quarantined number has the same remainder. At
+ * most half of the draws fail, which takes less time than to search the
+ * quarantine.
+ */
+#define ARX_IDS_REMAINDERS	(2 * ARX_IDS_QUARANTINE)
+
 /**
  * struct arx_id - the number of an object, embedded in the object
  * @node: in arx_ids.taken
@@ -29,6 +36,7 @@ struct arx_id {
  * @bits: width of a number
  * @lock: protects taking and freeing of numbers
  * @quarantined: ring of quarantined numbers; 0: unused
+ * @resting: how many of @quarantined have a remainder by ARX_IDS_REMAINDERS
  * @next: index in @quarantined for the next freed number
  *
  * Numbers come from the kernel's CSPRNG. Look-ups take no lock: an object is
@@ -42,6 +50,7 @@ struct arx_ids {
 	unsigned int bits;
 	spinlock_t lock;	/* protects all but look-ups */
 	u32 quarantined[ARX_IDS_QUARANTINE];
+	u16 resting[ARX_IDS_REMAINDERS];
 	u32 next;
 };
 

@@ -751,19 +751,6 @@ bool pair_progresses(struct arx_qp *qp, void (*change)(struct arx_qp *qp))
 	return arx_requester_progressed(qp, &seen);
 }
 
-/* Number of send rings that a CPU polls. */
-int watch_load_of(int cpu)
-{
-	return arx_watch_load_of(cpu);
-}
-
-/* No CPU polls, so no CPU is idle and polls again at once. */
-void watch_unassign(struct arx_qp *qp)
-{
-	arx_watch_set_cpu(qp, -1);
-	qp->watch.repick = jiffies + 1000 * HZ;
-}
-
 /* A run as it might come from the wire, of the QPs' service. */
 struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			u32 psn, void *data, u32 len)

@@ -144,8 +144,6 @@ void pair_look(struct pair *p, int side);
 void pair_steps(struct pair *p, int side, enum ib_qp_state state, int n);
 bool pair_progresses(struct arx_qp *qp, void (*change)(struct arx_qp *qp));
 void pair_block_second(struct pair *p, struct arx_qp *qp);
-int watch_load_of(int cpu);
-void watch_unassign(struct arx_qp *qp);
 struct arx_run pair_run(struct pair *p, int to, enum arx_op op, int flags,
 			u32 psn, void *data, u32 len);
 

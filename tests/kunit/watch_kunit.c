@@ -7,10 +7,11 @@
 
 #include "qp_fixture.h"
 #include "watch.h"
+#include "worker.h"
 
 /* microseconds; no timer expires, not even after an eighth of it */
 #define FOREVER	1000000000
-#define VAIN	20		/* fruitless polls until polling ends */
+#define IDLE	20		/* intervals without requests until the end */
 
 static struct arx_qp *watched_qp(struct kunit *test)
 {
@@ -21,6 +22,11 @@ static struct arx_qp *watched_qp(struct kunit *test)
 	pair_connect(test, p, IB_QPT_RC);
 	qp = p->side[0].qp;
 	qp->ib.uobject = (void *)p;	/* only its existence matters */
+	/* A worker whose thread never runs. */
+	qp->worker = kunit_kzalloc(test, sizeof(*qp->worker), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, qp->worker);
+	spin_lock_init(&qp->worker->lock);
+	INIT_LIST_HEAD(&qp->worker->qps);
 	return qp;
 }
 
@@ -201,7 +207,6 @@ static void watch__looks(struct kunit *test)
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unassign(qp);
 	post(test, 3, 0, 8);
 	KUNIT_EXPECT_EQ(test, qp->req.fetched, 8);
 	pair_look(test->priv, 0);
@@ -226,7 +231,6 @@ static void watch__counts_what_was_posted(struct kunit *test)
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unassign(qp);
 	WRITE_ONCE(qp->req.local, true);
 	qp->req.credit = qp->mtu - 64 * 256;
 	post(test, 4, 0, qp->mtu);
@@ -241,12 +245,11 @@ static void watch__ends_in_vain(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unassign(qp);
-	for (i = 0; i < VAIN; i++) {
+	for (i = 0; i < IDLE; i++) {
 		EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 		pair_look(test->priv, 0);
 		if (!i)
-			KUNIT_EXPECT_EQ(test, qp->watch.idle_polls, 1);
+			KUNIT_EXPECT_EQ(test, qp->watch.idle, 1);
 	}
 	EXPECT_FLAGS(test, qp, 0);
 
@@ -257,91 +260,51 @@ static void watch__ends_in_vain(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
-/* CPUs that were busy when it began may be idle now. */
-static void watch__picks_anew(struct kunit *test)
+/* The worker has been told to poll. */
+static void watch__wakes_the_worker(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
 
-	post_and_kick(test, 8, 0, 8);
-	qp->watch.app_cpu = -1;
-	qp->watch.repick = jiffies + HZ;
-	post_and_kick(test, 2, 0, 8);
-	KUNIT_EXPECT_EQ(test, qp->watch.app_cpu, -1);
-	qp->watch.repick = jiffies - 1;
-	post_and_kick(test, 2, 0, 8);
-	KUNIT_EXPECT_GE(test, qp->watch.app_cpu, 0);
-	KUNIT_EXPECT_TRUE(test, time_before(jiffies, qp->watch.repick));
-	KUNIT_EXPECT_EQ(test, watch_load_of(qp->watch.cpu), 1);
-	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
-}
-
-/*
- * Polls that find few requests become rarer, polls that find many more
- * frequent.
- */
-static void watch__paces(struct kunit *test)
-{
-	struct arx_qp *qp = watched_qp(test);
-	u64 sooner = FOREVER * NSEC_PER_USEC / 8;
-	int i;
-
-	post_and_kick(test, 8, 0, 8);
-	watch_unassign(qp);
-	for (i = 3; i >= 0; i--) {
-		KUNIT_EXPECT_EQ(test, qp->watch.poll_shift, i);
-		KUNIT_EXPECT_LE(test, hrtimer_get_remaining(&qp->watch.timer),
-				sooner << (3 - i));
-		hrtimer_cancel(&qp->watch.timer);	/* it expires */
-		post(test, 2, 0, 8);
-		pair_look(test->priv, 0);
-	}
-	KUNIT_EXPECT_GT(test, hrtimer_get_remaining(&qp->watch.timer),
-			sooner << 2);
-	KUNIT_EXPECT_EQ(test, qp->watch.poll_shift, 0);
-	qp->watch.last_posted -= 96;		/* as if kicks had found them */
+	post_and_kick(test, 7, 0, 8);
+	KUNIT_EXPECT_TRUE(test, list_empty(&qp->late_link));
+	post_and_kick(test, 1, 0, 8);
+	KUNIT_EXPECT_FALSE(test, list_empty(&qp->late_link));
+	/* Each interval wakes the worker again. */
+	list_del_init(&qp->late_link);
 	post(test, 2, 0, 8);
 	pair_look(test->priv, 0);
-	KUNIT_EXPECT_EQ(test, qp->watch.poll_shift, 1);
+	KUNIT_EXPECT_FALSE(test, list_empty(&qp->late_link));
 }
 
 /*
- * This CPU is idle, because a test is a kernel thread, wherever its QP began.
- * With bottom halves off, polls that are due at once stay due. @ago: when a
- * poll last found requests, in nanoseconds.
+ * The worker polls on while requests come, and for a while after that, if no
+ * other task wants the CPU.
  */
-static bool polls_at_once(struct kunit *test, u64 ago)
+static void watch__polls_again(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
-	bool alone, at_once;
+	bool alone, again, late, found;
 	int tries = 1000;
 
 	post_and_kick(test, 8, 0, 8);
 	while (!single_task_running() && tries--)
 		fsleep(USEC_PER_MSEC);
-	local_bh_disable();
-	hrtimer_cancel(&qp->watch.timer);
+	qp->watch.found = local_clock();
+	again = arx_watch_again(qp);
+	qp->watch.found -= NSEC_PER_MSEC;
+	late = arx_watch_again(qp);
+	post(test, 1, 0, 8);
+	pair_requester(test->priv, 0);
+	found = arx_watch_again(qp);
 	alone = single_task_running();
-	qp->watch.app_cpu = -1;
-	qp->watch.found = local_clock() - ago;
-	pair_look(test->priv, 0);
-	at_once = qp->watch.at_once;
-	/* The worker may not come. */
-	KUNIT_EXPECT_TRUE(test, hrtimer_active(&qp->watch.timer));
-	local_bh_enable();
 	if (!alone)
 		kunit_skip(test, "another task is waiting for this CPU");
-	return at_once;
-}
-
-static void watch__looks_again_at_once(struct kunit *test)
-{
-	KUNIT_EXPECT_TRUE(test, polls_at_once(test, 0));
-}
-
-static void watch__looks_no_more_at_once(struct kunit *test)
-{
-	KUNIT_EXPECT_FALSE(test, polls_at_once(test, FOREVER * NSEC_PER_USEC /
-					       8));
+	KUNIT_EXPECT_TRUE(test, again);
+	KUNIT_EXPECT_FALSE(test, late);
+	KUNIT_EXPECT_TRUE(test, found);
+	KUNIT_EXPECT_EQ(test, pair_modify(test->priv, 0, IB_QPS_RESET,
+					  IB_QP_STATE), 0);
+	KUNIT_EXPECT_FALSE(test, arx_watch_again(qp));
 }
 
 /*
@@ -354,9 +317,8 @@ static void watch__begins_again(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unassign(qp);
 	post(test, 2, 0, 8);
-	for (i = 0; i < VAIN + 1; i++)
+	for (i = 0; i < IDLE + 1; i++)
 		pair_look(test->priv, 0);
 	EXPECT_FLAGS(test, qp, 0);
 	/* A response alone is no reason. */
@@ -366,7 +328,7 @@ static void watch__begins_again(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 
 	/* This polling was fruitless. */
-	for (i = 0; i < VAIN; i++)
+	for (i = 0; i < IDLE; i++)
 		pair_look(test->priv, 0);
 	post_and_kick(test, 7, 0, 8);
 	EXPECT_FLAGS(test, qp, 0);
@@ -385,23 +347,6 @@ static void watch__forgets(struct kunit *test)
 	KUNIT_EXPECT_GT(test, qp->watch.recheck, 1);
 }
 
-/* The load of a CPU is counted while it polls, and only then. */
-static void watch__load(struct kunit *test)
-{
-	struct arx_qp *qp = watched_qp(test);
-	struct pair *p = test->priv;
-
-	KUNIT_EXPECT_EQ(test, qp->watch.cpu, -1);
-	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 0);
-	post_and_kick(test, 8, 0, 8);
-	KUNIT_EXPECT_EQ(test, qp->watch.cpu, raw_smp_processor_id());
-	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 1);
-	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_ERR, IB_QP_STATE), 0);
-	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE), 0);
-	KUNIT_EXPECT_EQ(test, qp->watch.cpu, -1);
-	KUNIT_EXPECT_EQ(test, watch_load_of(raw_smp_processor_id()), 0);
-}
-
 /*
  * A single request in all that time is no stream, and waited for the timer
  * needlessly.
@@ -411,7 +356,6 @@ static void watch__ends_with_one(struct kunit *test)
 	struct arx_qp *qp = watched_qp(test);
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unassign(qp);
 	pair_look(test->priv, 0);
 	post(test, 1, 0, 8);
 	pair_look(test->priv, 0);
@@ -426,8 +370,7 @@ static void watch__posted_while_it_ends(struct kunit *test)
 	int i;
 
 	post_and_kick(test, 8, 0, 8);
-	watch_unassign(qp);
-	for (i = 0; i < VAIN - 1; i++)
+	for (i = 0; i < IDLE - 1; i++)
 		pair_look(test->priv, 0);
 
 	local_bh_disable();
@@ -495,13 +438,10 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__counts_what_was_posted),
 	KUNIT_CASE(watch__ends_in_vain),
-	KUNIT_CASE(watch__picks_anew),
-	KUNIT_CASE(watch__paces),
-	KUNIT_CASE(watch__looks_again_at_once),
-	KUNIT_CASE(watch__looks_no_more_at_once),
+	KUNIT_CASE(watch__wakes_the_worker),
+	KUNIT_CASE(watch__polls_again),
 	KUNIT_CASE(watch__begins_again),
 	KUNIT_CASE(watch__forgets),
-	KUNIT_CASE(watch__load),
 	KUNIT_CASE(watch__ends_with_one),
 	KUNIT_CASE(watch__posted_while_it_ends),
 	KUNIT_CASE(watch__ends_with_the_connection),

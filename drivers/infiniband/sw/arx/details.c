@@ -104,10 +104,7 @@ int arx_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ib)
 		{ "same_machine", READ_ONCE(req->local) },
 		/* polling of the send queue */
 		{ "sq_polled", READ_ONCE(watch->on) },
-		{ "sq_poll_cpu", (u32)READ_ONCE(watch->cpu) },
-		{ "sq_poll_idle", READ_ONCE(watch->idle_polls) },
-		{ "sq_poll_usecs", READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) >>
-				   READ_ONCE(watch->poll_shift) },
+		{ "sq_poll_idle", READ_ONCE(watch->idle) },
 		/* responder */
 		{ "rq_psn_expected", READ_ONCE(resp->epsn), .secret = true },
 		{ "rq_msn", READ_ONCE(resp->msn) },

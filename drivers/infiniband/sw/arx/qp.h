@@ -138,7 +138,7 @@ struct arx_paging {
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
-	ARX_REQ_POLL,		/* the timer of the watch has expired */
+	ARX_REQ_POLL,		/* an interval of the watch has ended */
 	ARX_REQ_PULL, /* the peer on this machine has more READ responses */
 };
 
@@ -209,32 +209,25 @@ struct arx_req {
 /**
  * struct arx_watch - polling of the send ring without a doorbell; all under
  *	req.lock
- * @on: ARX_RING_NO_KICK is set
- * @cpu: the CPU that polls, -1 for none; published
- * @app_cpu: the CPU of the application when @cpu was chosen
- * @repick: in jiffies: time to choose @cpu again
- * @idle_polls: fruitless polls by the timer in a row
- * @at_once: the next poll does not wait for the timer
- * @found: local_clock() when a poll last found requests
+ * @on: ARX_RING_NO_KICK is set; published
+ * @idle: intervals without a request, in a row
  * @recheck: number of requests after the end of polling after which the
  *	conditions are checked again
- * @poll_shift: log2 of the ratio of doorbell_usecs to the present interval
- * @last_posted: requests posted at the last poll or check of the conditions
+ * @last_posted: requests posted when the interval began, or at the last check
+ *	of the conditions
+ * @polled: requests posted at the last turn
+ * @found: local_clock() when a turn last found requests; published
  * @heard: resp.msn at the last check of the conditions
- * @timer: the next poll
+ * @timer: the end of the interval
  */
 struct arx_watch {
 	bool on;
-	bool at_once;
-	u8 idle_polls;
+	u8 idle;
 	u8 recheck;
-	u8 poll_shift;
-	int cpu;
-	int app_cpu;
 	u32 last_posted;
+	u32 polled;
 	u32 heard;
 	u64 found;
-	unsigned long repick;
 	struct hrtimer timer;
 };
 

@@ -1107,8 +1107,9 @@ static enum hrtimer_restart arx_requester_look(struct hrtimer *t)
 {
 	struct arx_qp *qp = container_of(t, struct arx_qp, watch.timer);
 
-	if (arx_watch_poll(qp))
-		arx_requester_run(qp);
+	arx_count(qp, LOOKS);
+	set_bit(ARX_REQ_POLL, &qp->req.pending);
+	arx_requester_run(qp);
 	return HRTIMER_NORESTART;
 }
 

@@ -34,6 +34,17 @@ void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
 }
 
 /**
+ * arx_qp_wake_worker - have a QP's worker run the requester
+ * @qp: any QP that is not being destroyed
+ *
+ * Context: any with interrupts on or bottom halves off; RCU read side.
+ */
+void arx_qp_wake_worker(struct arx_qp *qp)
+{
+	arx_worker_queue(qp);
+}
+
+/**
  * arx_qp_go_on - continue a requester that has used up its share
  * @qp: any QP that is not being destroyed
  *
@@ -45,19 +56,7 @@ void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
 void arx_qp_go_on(struct arx_qp *qp)
 {
 	if (READ_ONCE(qp->req.local))
-		arx_worker_queue(qp);
+		arx_qp_wake_worker(qp);
 	else
 		arx_qp_schedule(qp);
-}
-
-/**
- * arx_qp_runs_on_worker - true if this is the thread of the QP's worker, or a
- *	softirq that interrupted it
- * @qp: any QP
- *
- * Context: any.
- */
-bool arx_qp_runs_on_worker(const struct arx_qp *qp)
-{
-	return qp->worker && READ_ONCE(qp->worker->thread) == current;
 }

@@ -10,7 +10,7 @@
 
 void arx_qp_schedule(struct arx_qp *qp);
 void arx_qp_schedule_on(struct arx_qp *qp, int cpu);
+void arx_qp_wake_worker(struct arx_qp *qp);
 void arx_qp_go_on(struct arx_qp *qp);
-bool arx_qp_runs_on_worker(const struct arx_qp *qp);
 
 #endif /* ARX_SCHEDULE_H */

@@ -12,8 +12,8 @@ extern struct device_attribute dev_attr_doorbell_usecs;
 
 void arx_watch_init_dev(struct arx_dev *dev);
 void arx_watch_init(struct arx_qp *qp);
-bool arx_watch_poll(struct arx_qp *qp);
 bool arx_watch_update(struct arx_qp *qp);
+bool arx_watch_again(struct arx_qp *qp);
 void arx_watch_stop(struct arx_qp *qp);
 void arx_watch_forget(struct arx_qp *qp);
 void arx_watch_cancel(struct arx_qp *qp);

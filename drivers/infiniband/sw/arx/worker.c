@@ -22,6 +22,7 @@
 
 #include "compat.h"
 #include "requester.h"
+#include "watch.h"
 #include "worker.h"
 
 static struct workqueue_struct *arx_worker_wq;
@@ -36,7 +37,7 @@ static DECLARE_WAIT_QUEUE_HEAD(arx_workers_settled);
  */
 static void arx_worker_run(struct arx_qp *qp)
 {
-	if (arx_requester_kick(qp))
+	if (arx_requester_kick(qp) || arx_watch_again(qp))
 		arx_worker_queue(qp);
 }
 
@@ -100,8 +101,6 @@ static bool arx_worker_work(void *data)
 	struct arx_worker *worker = data;
 	struct arx_qp *qp;
 
-	if (worker->thread != current)
-		WRITE_ONCE(worker->thread, current);
 	if (READ_ONCE(worker->over)) {
 		arx_worker_leave(worker);
 		return false;
@@ -198,7 +197,6 @@ static void arx_worker_bury(struct arx_worker *worker)
 	arx_task_stop(worker->task);
 	spin_lock_irq(&worker->lock);
 	WRITE_ONCE(worker->task, NULL);
-	WRITE_ONCE(worker->thread, NULL);
 	WRITE_ONCE(worker->killed, false);
 	spin_unlock_irq(&worker->lock);
 	module_put(THIS_MODULE);

@@ -9,7 +9,6 @@
 #include <linux/workqueue.h>
 
 struct arx_qp;
-struct task_struct;
 struct vhost_task;
 
 /**
@@ -18,7 +17,6 @@ struct vhost_task;
  * @task: the thread; NULL: none of its QPs could send yet, or the kernel has no
  *	such threads. Set before the first QP can send, and again if a process
  *	that imported the context goes on after the end of the first one
- * @thread: @task's, once it has run; only compared
  * @start: serialises starts of threads
  * @lock: protects the fields below, and each QP's late_link and retired
  * @qps: QPs that have more to copy, each once, the next one first
@@ -29,7 +27,6 @@ struct vhost_task;
  */
 struct arx_worker {
 	struct vhost_task *task;
-	const struct task_struct *thread;
 	struct mutex start;	/* serialises starts of threads */
 	spinlock_t lock;	/* protects qps */
 	struct list_head qps;

@@ -73,7 +73,11 @@ static u32 epsn(struct pair *p)
 static bool keep_one(struct pair *p, struct arx_keep *keep, u32 psn, u32 npkts)
 {
 	struct arx_run run = {
-		.h = { .op = ARX_OP_WRITE, .psn = psn & ARX_PSN_MASK },
+		.h = {
+			.op = ARX_OP_WRITE,
+			.flags = ARX_FIRST | ARX_LAST,
+			.psn = psn & ARX_PSN_MASK,
+		},
 		.npkts = npkts,
 		.packets = alloc_skb(MTU, GFP_KERNEL),
 	};
@@ -247,6 +251,38 @@ static void responder__any_order(struct kunit *test)
 				   p->side[0].buf + at, 4 * MTU);
 	}
 	KUNIT_EXPECT_EQ(test, p->side[1].qp->resp.msn, 24);
+}
+
+/* Packets of one message that follow each other are kept as one run. */
+static void responder__keeps_together(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_keep *keep = &p->side[1].qp->resp.kept;
+	u32 i;
+
+	for (i = 1; i < 9; i++) {
+		bool last = i == 8;
+		struct arx_run run = pair_run(p, 1, ARX_OP_WRITE,
+					      last ? ARX_LAST : 0, PSN + i,
+					      NULL, last ? 9 : MTU);
+
+		pair_rx_packets(p, 1, &run, p->side[0].buf + i * MTU);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, rb_first(&keep->runs), rb_last(&keep->runs));
+	/* The next message is another run. */
+	packets(p, ARX_OP_WRITE, WHOLE, PSN + 9, 9 * MTU, 8);
+	KUNIT_EXPECT_PTR_NE(test, rb_first(&keep->runs), rb_last(&keep->runs));
+	{
+		struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST,
+					      PSN, NULL, MTU);
+
+		run.h.dma_len = 8 * MTU + 9;
+		pair_rx_packets(p, 1, &run, p->side[0].buf);
+	}
+	KUNIT_EXPECT_EQ(test, epsn(p), (PSN + 10) & ARX_PSN_MASK);
+	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->resp.msn, 2);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 8 * MTU + 9);
 }
 
 /* Two gaps: a NAK each, the second when the first has closed. */
@@ -1104,6 +1140,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(keep__bounds),
 	KUNIT_CASE(responder__gap),
 	KUNIT_CASE(responder__any_order),
+	KUNIT_CASE(responder__keeps_together),
 	KUNIT_CASE(responder__two_gaps),
 	KUNIT_CASE(responder__other_runs),
 	KUNIT_CASE(responder__kept_and_wrong),

@@ -6,11 +6,15 @@
  * may overlap: whoever takes a run cuts off what was received meanwhile.
  */
 
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <net/dst.h>
 
 #include "arx.h"
 #include "keep.h"
+
+/* Runs that follow each other are one, up to this many bytes. */
+#define ARX_KEEP_RUN		SZ_64K
 
 static struct arx_kept *arx_keep_of(struct rb_node *node)
 {
@@ -67,6 +71,77 @@ static void arx_keep_detach(struct sk_buff *skb)
 	}
 }
 
+static struct sk_buff *arx_keep_tail(struct sk_buff *skb)
+{
+	while (skb->next)
+		skb = skb->next;
+	return skb;
+}
+
+/*
+ * True if @run continues the message of @kept, and the packets of both are one
+ * run: all are full, except perhaps the last one.
+ */
+static bool arx_keep_continues(const struct arx_kept *kept,
+			       const struct arx_run *run)
+{
+	const struct arx_run *first = &kept->run;
+
+	return first->h.op == run->h.op && first->h.srqn == run->h.srqn &&
+	       !(first->h.flags & ARX_LAST) && !(run->h.flags & ARX_FIRST) &&
+	       run->h.psn == arx_psn_add(first->h.psn, first->npkts) &&
+	       first->payload.skb.size == first->mtu &&
+	       first->len == first->npkts * first->mtu &&
+	       (run->npkts == 1 || run->payload.skb.size == run->mtu) &&
+	       run->mtu == first->mtu && first->len + run->len <= ARX_KEEP_RUN;
+}
+
+/* Append @run to the last kept run; false if it is not the next part of it. */
+static bool arx_keep_append(struct arx_keep *keep, struct arx_run *run,
+			    u32 bytes)
+{
+	struct rb_node *node = rb_last(&keep->runs);
+	struct arx_kept *kept = node ? arx_keep_of(node) : NULL;
+
+	if (!kept || !arx_keep_continues(kept, run))
+		return false;
+	kept->tail->next = run->packets;
+	kept->tail = arx_keep_tail(run->packets);
+	kept->bytes += bytes;
+	kept->run.npkts += run->npkts;
+	kept->run.len += run->len;
+	kept->run.polled |= run->polled;
+	kept->run.h.flags |= run->h.flags;
+	kept->run.h.pad = run->h.pad;
+	kept->run.h.ex = run->h.ex;
+	kept->run.h.syndrome = run->h.syndrome;
+	kept->run.h.msn = run->h.msn;
+	return true;
+}
+
+/* Insert @run; false without memory. True also if its first PSN is kept. */
+static bool arx_keep_insert(struct arx_keep *keep, struct arx_dev *dev,
+			    struct arx_run *run, u32 bytes)
+{
+	struct arx_kept *kept;
+
+	kept = kmalloc(sizeof(*kept), GFP_ATOMIC | __GFP_NOWARN);
+	if (!kept) {
+		arx_keep_uncharge(keep, dev, bytes);
+		return false;
+	}
+	kept->bytes = bytes;
+	kept->tail = arx_keep_tail(run->packets);
+	kept->run = *run;
+	if (rb_find_add(&kept->node, &keep->runs, arx_keep_compare)) {
+		kfree(kept);
+		arx_keep_uncharge(keep, dev, bytes);
+		return true;
+	}
+	run->packets = NULL;
+	return true;
+}
+
 /**
  * arx_keep_add - keep a run, if there is room
  * @keep: runs of a stage
@@ -83,29 +158,22 @@ static void arx_keep_detach(struct sk_buff *skb)
 bool arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
 		  struct arx_run *run)
 {
-	struct arx_kept *kept;
+	struct sk_buff *packets = run->packets;
+	bool kept = true;
 	u32 bytes;
 
-	if (!run->packets || skb_pfmemalloc(run->packets))
+	if (!packets || skb_pfmemalloc(packets))
 		return false;
-	bytes = arx_keep_truesize(run->packets);
+	bytes = arx_keep_truesize(packets);
 	if (!arx_keep_charge(keep, dev, bytes))
 		return false;
-	kept = kmalloc(sizeof(*kept), GFP_ATOMIC | __GFP_NOWARN);
-	if (!kept) {
-		arx_keep_uncharge(keep, dev, bytes);
-		return false;
-	}
-	kept->bytes = bytes;
-	kept->run = *run;
-	if (rb_find_add(&kept->node, &keep->runs, arx_keep_compare)) {
-		kfree(kept);
-		arx_keep_uncharge(keep, dev, bytes);
-		return true;
-	}
-	arx_keep_detach(run->packets);
-	run->packets = NULL;
-	return true;
+	if (arx_keep_append(keep, run, bytes))
+		run->packets = NULL;
+	else
+		kept = arx_keep_insert(keep, dev, run, bytes);
+	if (!run->packets)
+		arx_keep_detach(packets);
+	return kept;
 }
 
 static void arx_keep_remove(struct arx_keep *keep, struct arx_dev *dev,

@@ -30,11 +30,13 @@ struct arx_keep {
  * struct arx_kept - a kept run
  * @node: in arx_keep.runs
  * @bytes: truesize of its packets, and of this
+ * @tail: the last of its packets
  * @run: the run, which owns its packets
  */
 struct arx_kept {
 	struct rb_node node;
 	u32 bytes;
+	struct sk_buff *tail;
 	struct arx_run run;
 };
 

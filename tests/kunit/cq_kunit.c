@@ -174,6 +174,26 @@ static void cq__overflow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->errors, 1);
 }
 
+/*
+ * A vector names an online CPU; an application's vector 0, and a vector without
+ * a CPU, name none.
+ */
+static void cq__vectors(struct kunit *test)
+{
+	struct ib_cq_init_attr attr = {};
+
+	KUNIT_EXPECT_EQ(test, arx_cq_vector(&attr, false),
+			cpumask_first(cpu_online_mask));
+	KUNIT_EXPECT_EQ(test, arx_cq_vector(&attr, true), ARX_CQ_ANY_CPU);
+	attr.comp_vector = num_online_cpus() - 1;
+	KUNIT_EXPECT_EQ(test, arx_cq_vector(&attr, false),
+			cpumask_last(cpu_online_mask));
+	attr.comp_vector = num_online_cpus();
+	KUNIT_EXPECT_EQ(test, arx_cq_vector(&attr, true), ARX_CQ_ANY_CPU);
+	attr.comp_vector = U32_MAX;
+	KUNIT_EXPECT_EQ(test, arx_cq_vector(&attr, false), ARX_CQ_ANY_CPU);
+}
+
 /* An application's wrong index does no harm. */
 static void cq__lying_consumer(struct kunit *test)
 {
@@ -587,6 +607,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq__of_a_dead_qp),
 	KUNIT_CASE(cq__time_stamps),
 	KUNIT_CASE(cq__overflow),
+	KUNIT_CASE(cq__vectors),
 	KUNIT_CASE(cq__at_once),
 	KUNIT_CASE(cq__too_many_at_once),
 	KUNIT_CASE(cq__resized),

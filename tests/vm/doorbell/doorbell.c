@@ -9,6 +9,9 @@
  *		COUNT writes, each waited for by its completion
  *	doorbell events DEVICE COUNT
  *		like stream, but sleeps between completions
+ *	doorbell vector DEVICE N
+ *		on CPU 0, 50 writes, each waited for by its event, on completion
+ *		vector N
  *	doorbell moderated DEVICE MS
  *		one event is delayed for MS, that of four completions is not
  *	doorbell races DEVICE SECONDS
@@ -109,7 +112,7 @@ static void connect_qp(struct ibv_qp *from, uint32_t to, const union ibv_gid *th
 			     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
 }
 
-static void make_objects(const char *name, bool alone)
+static void make_objects(const char *name, bool alone, int vector)
 {
 	struct ibv_qp *peer;
 	struct ibv_pd *pd;
@@ -121,7 +124,7 @@ static void make_objects(const char *name, bool alone)
 	check(mr != NULL, "ibv_reg_mr");
 	channel = ibv_create_comp_channel(context);
 	check(channel != NULL, "ibv_create_comp_channel");
-	cq = ibv_create_cq(context, 2 * DEPTH, NULL, channel, 0);
+	cq = ibv_create_cq(context, 2 * DEPTH, NULL, channel, vector);
 	check(cq != NULL, "ibv_create_cq");
 	if (alone) {
 		qp = make_qp(pd, cq);
@@ -261,6 +264,13 @@ static void await(uint64_t value)
 }
 
 static uint64_t written;	/* by the thread whose turn it is */
+
+static void events_of_vector(int count)
+{
+	pin(0);
+	while (count--)
+		event(1);
+}
 
 static void *streamer(void *arg)
 {
@@ -466,7 +476,7 @@ static int ping_pong(const char *device, uint64_t count, bool asks)
 
 	sched_getaffinity(0, sizeof(set), &set);
 	yields = CPU_COUNT(&set) == 1;
-	make_objects(device, false);
+	make_objects(device, false, 0);
 	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
 		good &= compare(&patterns[i], count, asks);
 	return !good;
@@ -474,11 +484,16 @@ static int ping_pong(const char *device, uint64_t count, bool asks)
 
 int main(int argc, char **argv)
 {
+	int vector;
+
 	check(argc == 4, "doorbell MODE DEVICE COUNT");
 	if (argv[1][0] == 'p')
 		return ping_pong(argv[2], strtoull(argv[3], NULL, 0), !strcmp(argv[1], "ping"));
-	make_objects(argv[2], true);
-	if (!strcmp(argv[1], "stream"))
+	vector = !strcmp(argv[1], "vector") ? atoi(argv[3]) : 0;
+	make_objects(argv[2], true, vector);
+	if (vector)
+		events_of_vector(50);
+	else if (!strcmp(argv[1], "stream"))
 		stream(strtoull(argv[3], NULL, 0), WINDOW, false);
 	else if (!strcmp(argv[1], "single"))
 		stream(strtoull(argv[3], NULL, 0), 1, false);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues: CQEs, arming, notification. */
 
+#include <linux/cpumask.h>
 #include <linux/etherdevice.h>
 #include <linux/overflow.h>
 #include <linux/timekeeping.h>
@@ -80,14 +81,36 @@ static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 	return true;
 }
 
+/*
+ * The CPU on which the consumer's handler is due. Bottom halves are off, so
+ * that a CPU that is online stays so while the caller queues a work there.
+ */
+static int arx_cq_cpu(const struct arx_cq *cq)
+{
+	if (cq->cpu != ARX_CQ_ANY_CPU && likely(cpu_online(cq->cpu)))
+		return cq->cpu;
+	return smp_processor_id();
+}
+
+static void arx_cq_call(struct arx_cq *cq)
+{
+	trace_arx_cq_event(cq);
+	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+}
+
+/*
+ * An application's handler runs here, unless the application chose another
+ * CPU.
+ */
 static void arx_cq_notify(struct arx_cq *cq)
 {
+	int cpu = arx_cq_cpu(cq);
+
 	arx_count(to_arx_dev(cq->ib.device), CQ_EVENTS);
-	trace_arx_cq_event(cq);
-	if (cq->ib.uobject)
-		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	if (cq->ib.uobject && cpu == smp_processor_id())
+		arx_cq_call(cq);
 	else
-		queue_work(system_bh_wq, &cq->notify);
+		queue_work_on(cpu, system_bh_wq, &cq->notify);
 }
 
 /*
@@ -116,9 +139,7 @@ static enum hrtimer_restart arx_cq_period_over(struct hrtimer *timer)
 
 static void arx_cq_notify_work(struct work_struct *work)
 {
-	struct arx_cq *cq = container_of(work, struct arx_cq, notify);
-
-	cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
+	arx_cq_call(container_of(work, struct arx_cq, notify));
 }
 
 /* The driver uses enum ib_wc_flags, applications use enum ibv_wc_flags. */
@@ -233,6 +254,21 @@ bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited)
 	return taken;
 }
 
+/*
+ * Vector n is the n-th online CPU. Vector 0 of an application, which most
+ * programs name without a choice, is any CPU: the events of all programs would
+ * otherwise come from one CPU.
+ */
+static int arx_cq_vector(const struct ib_cq_init_attr *attr, bool user)
+{
+	unsigned int cpu;
+
+	if (user && !attr->comp_vector)
+		return ARX_CQ_ANY_CPU;
+	cpu = cpumask_nth(attr->comp_vector, cpu_online_mask);
+	return cpu < nr_cpu_ids ? cpu : ARX_CQ_ANY_CPU;
+}
+
 /**
  * arx_create_cq - verb
  * @ib: the CQ, allocated by the core
@@ -261,6 +297,7 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	if (err)
 		return err;
 	spin_lock_init(&cq->lock);
+	cq->cpu = arx_cq_vector(attr, udata);
 	INIT_WORK(&cq->notify, arx_cq_notify_work);
 	hrtimer_setup(&cq->timer, arx_cq_period_over, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);

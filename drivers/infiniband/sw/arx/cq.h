@@ -8,9 +8,13 @@
 
 #include "ring.h"
 
+#define ARX_CQ_ANY_CPU	(-1)
+
 /**
  * struct arx_cq - completion queue
  * @ib: the core's part
+ * @cpu: where the consumer's handler runs, by its completion vector; or
+ *	%ARX_CQ_ANY_CPU
  * @lock: protects all fields below; innermost lock of the driver; bottom halves
  *	off
  * @ring: CQEs
@@ -26,11 +30,12 @@
  * @period: moderation: maximum delay in microseconds
  * @held: completions since the last event that are due for an event
  * @timer: ends @period
- * @notify: kernel consumers: calls comp_handler from softirq context, so that
- *	it never runs inside the consumer's own post call
+ * @notify: calls comp_handler from softirq context: on @cpu, and never inside
+ *	a kernel consumer's own post call
  */
 struct arx_cq {
 	struct ib_cq ib;
+	int cpu;
 	spinlock_t lock;	/* protects all below */
 	struct arx_ring ring;
 	struct arx_ring next;

@@ -174,6 +174,24 @@ static void cq__overflow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->errors, 1);
 }
 
+/* A consumer that allowed it loses completions and nothing else. */
+static void cq__overrun_ignored(struct kunit *test)
+{
+	struct cq_test *t = test->priv;
+	struct ib_wc wc[CQES];
+	int i;
+
+	t->cq.ignore_overrun = true;
+	for (i = 0; i < CQES + 2; i++)
+		KUNIT_EXPECT_TRUE(test, add(t, i, IB_WC_SUCCESS, false));
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), CQES);
+	KUNIT_EXPECT_EQ(test, wc[CQES - 1].wr_id, CQES - 1);
+	KUNIT_EXPECT_TRUE(test, add(t, 100, IB_WC_SUCCESS, false));
+	KUNIT_EXPECT_EQ(test, arx_poll_cq(&t->cq.ib, CQES, wc), 1);
+	KUNIT_EXPECT_EQ(test, wc[0].wr_id, 100);
+	KUNIT_EXPECT_EQ(test, t->errors, 0);
+}
+
 /*
  * A vector names an online CPU; an application's vector 0, and a vector without
  * a CPU, name none.
@@ -607,6 +625,7 @@ static struct kunit_case cq_cases[] = {
 	KUNIT_CASE(cq__of_a_dead_qp),
 	KUNIT_CASE(cq__time_stamps),
 	KUNIT_CASE(cq__overflow),
+	KUNIT_CASE(cq__overrun_ignored),
 	KUNIT_CASE(cq__vectors),
 	KUNIT_CASE(cq__at_once),
 	KUNIT_CASE(cq__too_many_at_once),

@@ -925,7 +925,8 @@ struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
 
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) {
 		if (!check_comp_mask(attr->flags,
-				     IBV_CREATE_CQ_ATTR_SINGLE_THREADED)) {
+				     IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
+				     IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN)) {
 			errno = EOPNOTSUPP;
 			return NULL;
 		}

@@ -62,7 +62,20 @@ struct shape { /* differences from case to case; zeros are the default */
 	int qp_lacks;		/* access that the QP lacks */
 	bool srq;
 	int sge;
+	int unguarded;		/* entries of an unguarded CQ */
 };
+
+/* A CQ that the device need not guard against more completions than it holds */
+static struct ibv_cq *unguarded_cq(struct ibv_comp_channel *channel, int cqe)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe, .channel = channel, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(context, &attr);
+
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
 
 static struct ibv_qp *end_qp(struct end *e, const struct shape *shape)
 {
@@ -86,7 +99,10 @@ static bool end_objects(struct end *e, const struct shape *shape)
 	e->channel = ibv_create_comp_channel(context);
 	if (!e->pd || !e->channel)
 		return failed("no PD or channel: %s", strerror(errno));
-	e->cq = ibv_create_cq(context, 4 * DEPTH, NULL, e->channel, 0);
+	if (shape->unguarded)
+		e->cq = unguarded_cq(e->channel, shape->unguarded);
+	else
+		e->cq = ibv_create_cq(context, 4 * DEPTH, NULL, e->channel, 0);
 	if (!e->cq)
 		return failed("ibv_create_cq: %s", strerror(errno));
 	if (shape->srq) {
@@ -341,13 +357,16 @@ static void expect_event(struct end *e, enum ibv_event_type type)
 	}
 }
 
-static void drop_events(void)
+/* Returns how many there were. */
+static int drop_events(void)
 {
 	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
+	int count = 0;
 
-	while (poll(&fd, 1, 0) == 1 && !ibv_get_async_event(context, &event))
+	for (; poll(&fd, 1, 0) == 1 && !ibv_get_async_event(context, &event); count++)
 		ibv_ack_async_event(&event);
+	return count;
 }
 
 static void repoison(struct end *e, size_t offset, size_t len)
@@ -1954,6 +1973,53 @@ close:
 	return !has_failed();
 }
 
+/*
+ * B receives more than its CQ holds and allowed it: what did not fit is lost,
+ * nobody learns of it, and the QP continues.
+ */
+static bool cq_overrun_ignored(const struct config *c)
+{
+	struct shape shape = { .unguarded = 4 };
+	struct end e;
+	int i, cqe;
+
+	drop_events();
+	if (!end_open(&e, c, &shape))
+		goto close;
+	ctl_swap(&e.cq->cqe, &cqe, sizeof(cqe));
+	cqe = is(B) ? e.cq->cqe : cqe;
+	if (cqe + 3 > DEPTH)
+		failed("%d receives cannot be too many", DEPTH);
+	if (is(B))
+		for (i = 0; i < cqe + 3; i++)
+			post_recv(&e, 101 + i, 0, 16);
+	ctl_barrier();
+	if (is(A)) {
+		for (i = 0; !has_failed() && i < cqe + 2; i++) {
+			post_send(&e, 1 + i, 0, 16);
+			expect(&e, 1 + i, IBV_WC_SUCCESS);
+		}
+	}
+	ctl_barrier();
+	if (is(B))
+		for (i = 0; i < cqe; i++)
+			expect(&e, 101 + i, IBV_WC_SUCCESS);
+	ctl_barrier();
+	if (is(A)) {
+		post_send(&e, 100, 0, 16);
+		expect(&e, 100, IBV_WC_SUCCESS);
+	} else {
+		expect(&e, 101 + cqe + 2, IBV_WC_SUCCESS);
+		repoison(&e, 0, 16);
+	}
+	expect_state(&e, IBV_QPS_RTS);
+	if (drop_events())
+		failed("an event of completions that may be lost");
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
 /* ---- objects that are destroyed or changed in use ---- */
 
 #define BUSY_ROUNDS	8
@@ -3425,6 +3491,7 @@ const struct fail_case fail_cases[] = {
 	{ "request_event", request_event },
 	{ "cq_overrun", cq_overrun },
 	{ "cq_overrun_recv", cq_overrun_recv },
+	{ "cq_overrun_ignored", cq_overrun_ignored },
 	{ "dereg_busy", dereg_busy },
 	{ "rereg_busy", rereg_busy },
 	{ "rereg_all", rereg_all },

@@ -190,15 +190,18 @@ void arx_cq_begin(struct arx_cq *cq)
  *
  * An application that polls sees the completion at once.
  *
- * Return: false if this completion, or an earlier one, is lost: the QP must
- * then fail.
+ * Return: false if this completion, or an earlier one, is lost and the consumer
+ * did not allow this: the QP must then fail.
  */
 bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
 {
 	struct arx_cqe *slot;
 
-	if (arx_ring_full(&cq->ring, cq->prod))
+	if (unlikely(arx_ring_full(&cq->ring, cq->prod))) {
+		if (cq->ignore_overrun)
+			return true;
 		cq->overflown = true;
+	}
 	if (cq->overflown)
 		return false;
 
@@ -288,7 +291,8 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	struct arx_cq *cq = to_arx_cq(ib);
 	int err;
 
-	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
+	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > ARX_MAX_CQE)
 		return -EINVAL;
@@ -298,6 +302,7 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 		return err;
 	spin_lock_init(&cq->lock);
 	cq->cpu = arx_cq_vector(attr, udata);
+	cq->ignore_overrun = attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	INIT_WORK(&cq->notify, arx_cq_notify_work);
 	hrtimer_setup(&cq->timer, arx_cq_period_over, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);

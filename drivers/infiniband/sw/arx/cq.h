@@ -15,6 +15,7 @@
  * @ib: the core's part
  * @cpu: where the consumer's handler runs, by its completion vector; or
  *	%ARX_CQ_ANY_CPU
+ * @ignore_overrun: a full CQ loses completions and does not fail
  * @lock: protects all fields below; innermost lock of the driver; bottom halves
  *	off
  * @ring: CQEs
@@ -36,6 +37,7 @@
 struct arx_cq {
 	struct ib_cq ib;
 	int cpu;
+	bool ignore_overrun;
 	spinlock_t lock;	/* protects all below */
 	struct arx_ring ring;
 	struct arx_ring next;

@@ -26,7 +26,7 @@ DECLARE_DRV_CMD(uarx_create_cq_ex, IB_USER_VERBS_EX_CMD_CREATE_CQ,
 		empty, arx_create_cq_resp);
 DECLARE_DRV_CMD(uarx_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
 		arx_resize_cq_req, arx_resize_cq_resp);
-DECLARE_DRV_CMD(uarx_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
+DECLARE_DRV_CMD(uarx_create_qp, IB_USER_VERBS_EX_CMD_CREATE_QP,
 		empty, arx_create_qp_resp);
 DECLARE_DRV_CMD(uarx_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
 		empty, arx_create_srq_resp);

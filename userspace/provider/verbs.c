@@ -1467,7 +1467,8 @@ static int arx_check_qp_attr(const struct ibv_qp_init_attr_ex *attr)
 	if (!(mask & IBV_QP_INIT_ATTR_PD))
 		return EINVAL;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	    attr->create_flags)
+	    !check_comp_mask(attr->create_flags,
+			     IBV_QP_CREATE_BLOCK_SELF_MCAST_LB))
 		return EOPNOTSUPP;
 	if (!arx_send_ops(attr->qp_type))
 		return EOPNOTSUPP;
@@ -1494,7 +1495,8 @@ static void arx_kernel_qp_attr(struct ibv_qp_init_attr_ex *attr)
 		attr->srq = NULL;
 		break;
 	default:
-		attr->comp_mask = IBV_QP_INIT_ATTR_PD;
+		attr->comp_mask &= IBV_QP_INIT_ATTR_PD |
+				   IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	}
 }
 
@@ -1554,8 +1556,8 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 	arx_kernel_qp_attr(&cmd_attr);
 	shared = arx_pd_shared(cmd_attr.pd);
 
-	err = ibv_cmd_create_qp_ex(ibctx, &qp->vqp, &cmd_attr, &cmd.ibv_cmd,
-				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
+	err = ibv_cmd_create_qp_ex2(ibctx, &qp->vqp, &cmd_attr, &cmd.ibv_cmd,
+				    sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	if (err)
 		goto err_free;
 

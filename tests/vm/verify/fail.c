@@ -7,6 +7,7 @@
  * that fails does not keep its side from the later barriers.
  */
 #define _GNU_SOURCE		/* for CPU sets */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -2020,6 +2021,123 @@ close:
 	return !has_failed();
 }
 
+/* ---- multicast on one side ---- */
+
+struct member {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+};
+
+static bool member_open(struct member *m, struct end *e, const union ibv_gid *group, uint32_t flags)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_UD, .cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, .pd = e->pd, .create_flags = flags,
+	};
+
+	m->cq = ibv_create_cq(context, 16, NULL, NULL, 0);
+	init.send_cq = init.recv_cq = m->cq;
+	m->qp = m->cq ? ibv_create_qp_ex(context, &init) : NULL;
+	if (!m->qp)
+		return failed("a QP with flags %#x: %s", flags, strerror(errno));
+	check_zero(ibv_modify_qp(m->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), "to INIT");
+	attr.qp_state = IBV_QPS_RTR;
+	check_zero(ibv_modify_qp(m->qp, &attr, IBV_QP_STATE), "to RTR");
+	attr.qp_state = IBV_QPS_RTS;
+	check_zero(ibv_modify_qp(m->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), "to RTS");
+	check_zero(ibv_attach_mcast(m->qp, group, 0), "ibv_attach_mcast");
+	return !has_failed();
+}
+
+static void member_close(struct member *m, const union ibv_gid *group)
+{
+	if (m->qp) {
+		check_zero(ibv_detach_mcast(m->qp, group, 0), "ibv_detach_mcast");
+		check_zero(ibv_destroy_qp(m->qp), "ibv_destroy_qp");
+	}
+	if (m->cq)
+		check_zero(ibv_destroy_cq(m->cq), "ibv_destroy_cq");
+}
+
+static void member_send(struct member *m, struct end *e, struct ibv_ah *ah, uint32_t imm)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)e->mem.base, .length = 8, .lkey = e->mem.mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED,
+		.imm_data = htonl(imm), .wr.ud = { .ah = ah, .remote_qpn = 0xffffff, .remote_qkey = QKEY },
+	}, *bad;
+
+	check_zero(ibv_post_send(m->qp, &wr, &bad), "ibv_post_send to a group");
+}
+
+static void member_post_recv(struct member *m, struct end *e)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)e->mem.base, .length = 128, .lkey = e->mem.mr->lkey };
+	struct ibv_recv_wr wr = { .wr_id = 2, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	check_zero(ibv_post_recv(m->qp, &wr, &bad), "ibv_post_recv");
+}
+
+/* The next datagram has @imm. */
+static void member_expect(struct member *m, const struct config *c, uint32_t imm)
+{
+	double end = now() + c->limit * time_factor;
+	struct ibv_wc wc;
+
+	while (!has_failed()) {
+		if (now() > end) {
+			failed("datagram %u of the group did not come", imm);
+		} else if (ibv_poll_cq(m->cq, 1, &wc) == 1 && wc.opcode & IBV_WC_RECV) {
+			if (wc.status || ntohl(wc.imm_data) != imm)
+				failed("datagram %u, status %s, not %u", ntohl(wc.imm_data), ibv_wc_status_str(wc.status), imm);
+			return;
+		}
+	}
+}
+
+/*
+ * Two QPs of A in a group. The one that blocks its own datagrams gets only
+ * those of the other, which gets all.
+ */
+static bool own_multicast(const struct config *c)
+{
+	union ibv_gid group = { .raw = { [10] = 0xff, 0xff, 239, 1, 2, 77 } };
+	struct member blocks = {}, all = {};
+	struct ibv_ah *ah = NULL;
+	struct end e;
+	int i;
+
+	if (c->gid != GID_V4)
+		group = (union ibv_gid) { .raw = { 0xff, 0x0e, [15] = 77 } };
+	if (!end_open(&e, c, NULL) || !is(A))
+		goto close;
+	ah = ah_make(e.pd, c, &group);
+	if (!ah || !member_open(&blocks, &e, &group, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
+	    !member_open(&all, &e, &group, 0))
+		goto close;
+	for (i = 0; i < 4; i++) {
+		member_post_recv(&blocks, &e);
+		member_post_recv(&all, &e);
+	}
+	member_send(&blocks, &e, ah, 1);
+	member_expect(&all, c, 1);
+	member_send(&all, &e, ah, 2);
+	member_expect(&all, c, 2);
+	member_expect(&blocks, c, 2);
+	member_send(&blocks, &e, ah, 3);
+	member_expect(&all, c, 3);
+	member_send(&all, &e, ah, 4);
+	member_expect(&blocks, c, 4);
+close:
+	member_close(&blocks, &group);
+	member_close(&all, &group);
+	if (ah)
+		check_zero(ibv_destroy_ah(ah), "ibv_destroy_ah");
+	end_close(&e);
+	return !has_failed();
+}
+
 /* ---- objects that are destroyed or changed in use ---- */
 
 #define BUSY_ROUNDS	8
@@ -3492,6 +3610,7 @@ const struct fail_case fail_cases[] = {
 	{ "cq_overrun", cq_overrun },
 	{ "cq_overrun_recv", cq_overrun_recv },
 	{ "cq_overrun_ignored", cq_overrun_ignored },
+	{ "own_multicast", own_multicast },
 	{ "dereg_busy", dereg_busy },
 	{ "rereg_busy", rereg_busy },
 	{ "rereg_all", rereg_all },

@@ -345,12 +345,12 @@ KERNEL int ibv_cmd_destroy_srq(struct ibv_srq *srq)
 	return 0;
 }
 
-KERNEL int ibv_cmd_create_qp_ex(struct ibv_context *context,
-				struct verbs_qp *qp,
-				struct ibv_qp_init_attr_ex *attr,
-				struct ibv_create_qp *cmd, size_t cmd_size,
-				struct ib_uverbs_create_qp_resp *resp,
-				size_t resp_size)
+KERNEL int ibv_cmd_create_qp_ex2(struct ibv_context *context,
+				 struct verbs_qp *qp,
+				 struct ibv_qp_init_attr_ex *attr,
+				 struct ibv_create_qp_ex *cmd, size_t cmd_size,
+				 struct ib_uverbs_ex_create_qp_resp *resp,
+				 size_t resp_size)
 {
 	struct uarx_create_qp_resp *r = (void *)resp;
 	unsigned int i;

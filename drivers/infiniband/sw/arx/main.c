@@ -118,7 +118,8 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
 				    IB_DEVICE_MEM_WINDOW |
 				    IB_DEVICE_MEM_WINDOW_TYPE_2B,
-		.kernel_cap_flags = IBK_ALLOW_USER_UNREG,
+		.kernel_cap_flags = IBK_ALLOW_USER_UNREG |
+				    IBK_BLOCK_MULTICAST_LOOPBACK,
 		.max_send_sge = ARX_MAX_SGE,
 		.max_recv_sge = ARX_MAX_SGE,
 		.max_sge_rd = ARX_MAX_SGE,

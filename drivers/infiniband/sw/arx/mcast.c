@@ -25,6 +25,7 @@
 #include <rdma/ib_addr.h>
 
 #include "account.h"
+#include "gids.h"
 #include "mcast.h"
 #include "responder.h"
 #include "wire.h"
@@ -410,16 +411,32 @@ int arx_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 	return member ? 0 : -EINVAL;
 }
 
+/*
+ * True if a QP sent a datagram itself: its number is the QP's, and its source
+ * address is the device's. A QP of another machine may have the same number.
+ */
+static bool arx_mcast_is_own(const struct arx_qp *qp,
+			     const struct arx_l3_key *l3,
+			     const struct in6_addr *from,
+			     const struct arx_run *run)
+{
+	return run->h.src_qpn == qp->id.nr &&
+	       arx_gids_has(arx_qp_dev(qp), l3, from);
+}
+
 /**
  * arx_mcast_deliver - deliver a run to the QPs of a group
  * @dev: device that received it
+ * @l3: layer-3 domain in which it arrived
+ * @from: its source address, v4-mapped for IPv4
  * @group: its destination address, v4-mapped for IPv4
  * @run: of a UD message; unchanged
  *
  * Context: softirq, RCU read side.
  */
-void arx_mcast_deliver(struct arx_dev *dev, const struct in6_addr *group,
-		       const struct arx_run *run)
+void arx_mcast_deliver(struct arx_dev *dev, const struct arx_l3_key *l3,
+		       const struct in6_addr *from,
+		       const struct in6_addr *group, const struct arx_run *run)
 {
 	struct arx_group *found = arx_group_find(dev, group);
 	struct arx_member *member;
@@ -430,6 +447,9 @@ void arx_mcast_deliver(struct arx_dev *dev, const struct in6_addr *group,
 	list_for_each_entry_rcu(member, &found->members, link) {
 		struct arx_run copy = *run;
 
+		if (unlikely(member->qp->deaf_to_self) &&
+		    arx_mcast_is_own(member->qp, l3, from, run))
+			continue;
 		arx_responder_rx(member->qp, &copy);
 	}
 }

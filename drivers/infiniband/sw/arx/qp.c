@@ -83,11 +83,13 @@ static void arx_qp_unlock_all(struct arx_qp *qp)
  * @service: enum arx_service
  * @halves: as in struct arx_qp
  * @acked: as in struct arx_qp
+ * @create_flags: enum ib_qp_create_flags that it may have
  */
 struct arx_qp_kind {
 	u8 service;
 	u8 halves;
 	bool acked;
+	u32 create_flags;
 };
 
 #define ARX_QP_BOTH	(ARX_QP_REQUESTER | ARX_QP_RESPONDER)
@@ -95,7 +97,8 @@ struct arx_qp_kind {
 static const struct arx_qp_kind arx_qp_kinds[] = {
 	[IB_QPT_RC]	= { ARX_SERVICE_RC, ARX_QP_BOTH, true },
 	[IB_QPT_UC]	= { ARX_SERVICE_UC, ARX_QP_BOTH },
-	[IB_QPT_UD]	= { ARX_SERVICE_UD, ARX_QP_BOTH },
+	[IB_QPT_UD]	= { ARX_SERVICE_UD, ARX_QP_BOTH, false,
+			    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK },
 	[IB_QPT_GSI]	= { ARX_SERVICE_UD, ARX_QP_BOTH },
 	[IB_QPT_XRC_INI] = { ARX_SERVICE_XRC, ARX_QP_REQUESTER, true },
 	[IB_QPT_XRC_TGT] = { ARX_SERVICE_XRC, ARX_QP_RESPONDER, true },
@@ -139,7 +142,7 @@ static int arx_qp_check_init(const struct arx_qp_kind *kind,
 {
 	int err = 0;
 
-	if (init->create_flags)
+	if (init->create_flags & ~kind->create_flags)
 		return -EOPNOTSUPP;
 	if (kind->halves & ARX_QP_REQUESTER)
 		err = arx_qp_check_requester(init);
@@ -270,6 +273,8 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	qp->stats = arx_qp_dev(qp)->stats;
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->deaf_to_self = init->create_flags &
+			   IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (arx_qp_has_requester(qp))
 		qp->scq = to_arx_cq(init->send_cq);
 	if (arx_qp_has_responder(qp))

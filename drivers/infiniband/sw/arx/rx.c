@@ -435,7 +435,8 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 		arx_count_add(dev, RCVD_BYTES, arx_rx_bytes(&run));
 		arx_iter_skb(&run.payload, skb, len);
 		arx_rx_read_grh(&run, skb, grh);
-		arx_mcast_deliver(dev, &rx->daddr, &run);
+		arx_mcast_deliver(dev, &rx->l3->key, &rx->saddr, &rx->daddr,
+				  &run);
 	}
 }
 

@@ -136,7 +136,7 @@ struct arx_td {
 /**
  * struct arx_pd - protection domain, or a parent domain around one
  * @ibpd: the core's part
- * @refs: parent domains around this one
+ * @refs: parent domains around this one; of a parent domain: its objects
  * @inner: parent domain: the protection domain inside; else NULL
  * @td: parent domain: its thread domain, or NULL
  */
@@ -222,6 +222,7 @@ struct arx_deferred {
  *	inside @lock when the ring changes
  * @any: requests for an event at any completion that may not have had one,
  *	judged by the events read: 0, 1, or 2 for more
+ * @parent: parent domain in which it was created, or NULL
  */
 struct arx_cq {
 	struct verbs_cq vcq;
@@ -237,6 +238,7 @@ struct arx_cq {
 	struct arx_deferred deferred;
 	struct arx_lock arm_lock;
 	uint8_t any;
+	struct ibv_pd *parent;
 };
 
 /**
@@ -261,12 +263,14 @@ struct arx_rq {
  * @rq: the queue
  * @srqn: its number
  * @cq: CQ of an XRC SRQ; else NULL
+ * @pd: the PD or parent domain in which it was created
  */
 struct arx_srq {
 	struct verbs_srq vsrq;
 	struct arx_rq rq;
 	uint32_t srqn;
 	struct arx_cq *cq;
+	struct ibv_pd *pd;
 };
 
 /**

@@ -170,16 +170,35 @@ struct ibv_pd *arx_alloc_pd(struct ibv_context *ibctx)
 	return &pd->ibpd;
 }
 
+/*
+ * The kernel knows the objects of a PD, but not in which parent domain around
+ * the PD they were created. @ibpd is NULL for a QP that receives by XRC.
+ */
+static void arx_pd_hold(struct ibv_pd *ibpd)
+{
+	if (ibpd && to_arx_pd(ibpd)->inner)
+		atomic_fetch_add(&to_arx_pd(ibpd)->refs, 1);
+}
+
+static void arx_pd_release(struct ibv_pd *ibpd)
+{
+	if (ibpd && to_arx_pd(ibpd)->inner)
+		atomic_fetch_sub(&to_arx_pd(ibpd)->refs, 1);
+}
+
 /**
  * arx_dealloc_pd - destroy a protection domain or parent domain
  * @ibpd: the PD
  *
- * Return: 0 or errno value.
+ * Return: 0 or errno value: EBUSY while objects or parent domains use it.
  */
 int arx_dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct arx_pd *pd = to_arx_pd(ibpd);
 	int err;
+
+	if (atomic_load(&pd->refs))
+		return EBUSY;
 
 	if (pd->inner) {
 		atomic_fetch_sub(&pd->inner->refs, 1);
@@ -188,9 +207,6 @@ int arx_dealloc_pd(struct ibv_pd *ibpd)
 		free(pd);
 		return 0;
 	}
-
-	if (atomic_load(&pd->refs))
-		return EBUSY;
 
 	err = ibv_cmd_dealloc_pd(ibpd);
 	if (err)
@@ -438,6 +454,7 @@ struct ibv_mr *arx_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length,
 		errno = err;
 		return NULL;
 	}
+	arx_pd_hold(ibpd);
 	return &vmr->ibv_mr;
 }
 
@@ -470,6 +487,7 @@ struct ibv_mr *arx_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset,
 		errno = err;
 		return NULL;
 	}
+	arx_pd_hold(ibpd);
 	return &vmr->ibv_mr;
 }
 
@@ -489,10 +507,16 @@ int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
 {
 	struct ib_uverbs_rereg_mr_resp resp;
 	struct ibv_rereg_mr cmd;
+	int err;
 
-	return ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr,
-				access, ibpd, &cmd, sizeof(cmd), &resp,
-				sizeof(resp));
+	err = ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr,
+			       access, ibpd, &cmd, sizeof(cmd), &resp,
+			       sizeof(resp));
+	if (!err && flags & IBV_REREG_MR_CHANGE_PD) {
+		arx_pd_release(vmr->ibv_mr.pd);
+		arx_pd_hold(ibpd);
+	}
+	return err;
 }
 
 /**
@@ -509,6 +533,7 @@ int arx_dereg_mr(struct verbs_mr *vmr)
 	if (err)
 		return err;
 
+	arx_pd_release(vmr->ibv_mr.pd);
 	free(vmr);
 	return 0;
 }
@@ -571,6 +596,7 @@ struct ibv_mw *arx_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type)
 		errno = err;
 		return NULL;
 	}
+	arx_pd_hold(ibpd);
 	return ibmw;
 }
 
@@ -588,6 +614,7 @@ int arx_dealloc_mw(struct ibv_mw *ibmw)
 	if (err)
 		return err;
 
+	arx_pd_release(ibmw->pd);
 	free(ibmw);
 	return 0;
 }
@@ -774,6 +801,7 @@ struct ibv_mr *arx_reg_dm_mr(struct ibv_pd *ibpd, struct ibv_dm *ibdm,
 		errno = err;
 		return NULL;
 	}
+	arx_pd_hold(ibpd);
 	return &vmr->ibv_mr;
 }
 
@@ -806,6 +834,7 @@ struct ibv_ah *arx_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 	}
 
 	ah->id = resp.drv_payload.ah;
+	arx_pd_hold(ibpd);
 	return &ah->ibah;
 }
 
@@ -823,6 +852,7 @@ int arx_destroy_ah(struct ibv_ah *ibah)
 	if (err)
 		return err;
 
+	arx_pd_release(ibah->pd);
 	free(to_arx_ah(ibah));
 	return 0;
 }
@@ -954,6 +984,10 @@ struct ibv_cq_ex *arx_create_cq_ex(struct ibv_context *ibctx,
 		return NULL;
 	}
 
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		cq->parent = attr->parent_domain;
+		arx_pd_hold(cq->parent);
+	}
 	return &cq->vcq.cq_ex;	/* libibverbs calls verbs_init_cq() */
 }
 
@@ -1080,6 +1114,7 @@ int arx_destroy_cq(struct ibv_cq *ibcq)
 	if (err)
 		return err;
 
+	arx_pd_release(cq->parent);
 	arx_cq_put(cq);
 	return 0;
 }
@@ -1144,6 +1179,8 @@ struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,
 		goto err_destroy;
 
 	srq->srqn = resp.drv_payload.srqn;
+	srq->pd = ibpd;
+	arx_pd_hold(ibpd);
 	return &srq->vsrq.srq;
 
 err_destroy:
@@ -1177,6 +1214,8 @@ static struct ibv_srq *arx_create_xrc_srq(struct ibv_context *ibctx,
 		goto err_destroy;
 
 	srq->srqn = resp.drv_payload.srqn;
+	srq->pd = attr->pd;
+	arx_pd_hold(attr->pd);
 	srq->cq = to_arx_cq(attr->cq);
 	atomic_fetch_add(&srq->cq->refs, 1);
 	return &srq->vsrq.srq;
@@ -1372,6 +1411,7 @@ int arx_destroy_srq(struct ibv_srq *ibsrq)
 		arx_cq_put(srq->cq);
 	}
 	arx_rq_cleanup(&srq->rq);
+	arx_pd_release(srq->pd);
 	free(srq);
 	return 0;
 }
@@ -1583,6 +1623,7 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 	if (err)
 		goto err_rq;
 
+	arx_pd_hold(cmd_attr.pd);
 	attr->cap = cmd_attr.cap;
 	return &qp->vqp.qp;
 
@@ -1767,6 +1808,7 @@ int arx_destroy_qp(struct ibv_qp *ibqp)
 
 	arx_rq_cleanup(&qp->rq);
 	arx_sq_cleanup(&qp->sq);
+	arx_pd_release(ibqp->pd);
 	free(qp);
 	return 0;
 }

@@ -103,6 +103,61 @@ static void wrong_arguments(struct objects *o)
 	FAILS(EBUSY, ibv_destroy_srq(o->srq));
 }
 
+/* While @object lives, its parent domain cannot end. */
+#define HOLDS(parent, object, make, end) do {					\
+	(object) = (make);							\
+	expect((object), "%s: %s", #make, strerror(errno));			\
+	FAILS(EBUSY, ibv_dealloc_pd(parent));					\
+	if (object)								\
+		FAILS(0, end);							\
+} while (0)
+
+/* Nothing ends while something else is made of it. */
+static void parent_domains(struct objects *o)
+{
+	struct ibv_td_init_attr none = {};
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = ibv_alloc_pd(o->context), .td = ibv_alloc_td(o->context, &none),
+	};
+	struct ibv_pd *parent = ibv_alloc_parent_domain(o->context, &attr);
+	struct ibv_cq_init_attr_ex cq_attr = {
+		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = parent,
+	};
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_ah_attr ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } };
+	struct ibv_qp_init_attr qp_attr = {
+		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
+	};
+	struct ibv_cq_ex *cq;
+	struct ibv_srq *srq;
+	struct ibv_mr *mr;
+	struct ibv_mw *mw;
+	struct ibv_ah *ah;
+	struct ibv_qp *qp;
+
+	if (!parent)
+		die("ibv_alloc_parent_domain");
+	FAILS(EBUSY, ibv_dealloc_td(attr.td));
+	FAILS(EBUSY, ibv_dealloc_pd(attr.pd));
+
+	HOLDS(parent, cq, ibv_create_cq_ex(o->context, &cq_attr), ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	HOLDS(parent, srq, ibv_create_srq(parent, &srq_attr), ibv_destroy_srq(srq));
+	HOLDS(parent, qp, ibv_create_qp(parent, &qp_attr), ibv_destroy_qp(qp));
+	HOLDS(parent, mr, ibv_reg_mr(parent, o->mem, 4096, IBV_ACCESS_LOCAL_WRITE), ibv_dereg_mr(mr));
+	HOLDS(parent, mw, ibv_alloc_mw(parent, IBV_MW_TYPE_1), ibv_dealloc_mw(mw));
+	HOLDS(parent, ah, ibv_create_ah(parent, &ah_attr), ibv_destroy_ah(ah));
+
+	/* A region that moves out no longer holds it. */
+	mr = ibv_reg_mr(parent, o->mem, 4096, IBV_ACCESS_LOCAL_WRITE);
+	if (!mr)
+		die("ibv_reg_mr in a parent domain");
+	FAILS(0, ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, attr.pd, NULL, 0, 0));
+	FAILS(0, ibv_dealloc_pd(parent));
+	FAILS(0, ibv_dereg_mr(mr));
+	FAILS(0, ibv_dealloc_td(attr.td));
+	FAILS(0, ibv_dealloc_pd(attr.pd));
+}
+
 /* Promises of the documents, protocol.rst first. */
 static void device_answers(struct objects *o)
 {
@@ -322,5 +377,6 @@ void expect_errors(struct objects *o)
 	absent_verbs(o);
 	absent_kinds(o);
 	wrong_arguments(o);
+	parent_domains(o);
 	print_result("errors");
 }

@@ -459,6 +459,23 @@ static void to_rtr(struct ibv_qp *qp)
 }
 
 /*
+ * The order in which the bytes of a message are written is not defined: a
+ * program that polls memory must not think that it is.
+ */
+static void data_in_order(struct ibv_qp *qp)
+{
+	uint32_t caps = IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS;
+	int op, got;
+
+	for (op = IBV_WR_RDMA_WRITE; op <= IBV_WR_ATOMIC_WRITE; op++) {
+		got = ibv_query_qp_data_in_order(qp, op, 0);
+		expect(!got, "data of %d in order: %d", op, got);
+		got = ibv_query_qp_data_in_order(qp, op, caps);
+		expect(!got, "data of %d in order: %#x", op, got);
+	}
+}
+
+/*
  * UCX, SPDK and Ceph end a QP on an SRQ by ERR and wait for LAST_WQE_REACHED.
  * Sizes of receives that an SRQ makes meaningless are not looked at.
  */
@@ -482,6 +499,7 @@ static void last_wqe(void)
 	qp = create_qp(&init);
 	need(qp != NULL, "a QP on an SRQ");
 	to_rtr(qp);
+	data_in_order(qp);
 	need(!ibv_modify_qp(qp, &attr, IBV_QP_STATE), "to ERR");
 	expect(event_comes(IBV_EVENT_QP_LAST_WQE_REACHED, qp),
 	       "no LAST_WQE_REACHED");

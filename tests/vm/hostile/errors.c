@@ -59,7 +59,15 @@ static void absent_kinds(struct objects *o)
 	struct ibv_qp_init_attr qp = {
 		.send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
 	};
-	struct ibv_qp_attr path = { .path_mig_state = IBV_MIG_REARM };
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, .pd = o->pd,
+	};
+	struct ibv_qp_attr path = {
+		.path_mig_state = IBV_MIG_REARM, .alt_port_num = 1,
+		.alt_ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } },
+	};
+	struct ibv_device_attr dev;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(types); i++) {
@@ -68,6 +76,15 @@ static void absent_kinds(struct objects *o)
 	}
 	NO_OBJECT(EFAULT, ibv_reg_mr(o->pd, (void *)(1ul << 63), 4096, IBV_ACCESS_ON_DEMAND));
 	FAILS(EOPNOTSUPP, ibv_modify_qp(o->qp[0], &path, IBV_QP_PATH_MIG_STATE));
+	/* The core bans alternate paths with RoCE by itself, */
+	FAILS(EINVAL, ibv_modify_qp(o->qp[0], &path, IBV_QP_ALT_PATH));
+	FAILS(0, ibv_query_device(o->context, &dev));
+	expect(!(dev.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG), "path migration is reported");
+	ex.create_flags = IBV_QP_CREATE_SCATTER_FCS;
+	NO_OBJECT(EOPNOTSUPP, ibv_create_qp_ex(o->context, &ex));
+	/* and flags of connected QPs. */
+	ex.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	NO_OBJECT(EINVAL, ibv_create_qp_ex(o->context, &ex));
 }
 
 static void wrong_arguments(struct objects *o)

@@ -3,10 +3,10 @@
 # CPUs: with a netdev that has one transmit queue, on a netdev with several,
 # where each CPU has its own; and without any queue, where each CPU delivers its
 # packets to the other node by itself. QPs of a service level stay in the queues
-# of its traffic class, and the datagrams of several QPs have several UDP source
-# ports.
+# of its traffic class, VLAN tags have the priority to which the VLAN maps the
+# service level, and the datagrams of several QPs have several UDP source ports.
 # kernels: 6.12 newest
-# timeout: 160
+# timeout: 200
 
 source "$(dirname "$0")/lib.sh"
 
@@ -92,6 +92,18 @@ one_class() {
 	(( sent[0] + sent[1] < 100 && sent[2] + sent[3] > 1000 ))
 }
 
+# The VLAN's map makes the service level the priority of the tag.
+tags() {
+	local count
+	h1 ip link set port.5 type vlan egress-qos-map 3:6
+	h2 nft "table netdev tags { chain in { type filter hook ingress device port priority 0;
+		vlan id 5 vlan pcp 6 counter; }; }"
+	one_class
+	count=$(h2 nft list table netdev tags | sed -n 's/.*pcp 6 counter packets \([0-9]*\) .*/\1/p')
+	echo "$count packets with priority 6"
+	(( count > 1000 ))
+}
+
 udp_ports() {
 	local ports
 	h2 nft "table inet ports { set seen { type inet_service; size 1000; flags dynamic; }
@@ -117,6 +129,7 @@ check bridged 40 bridged
 check one-queue 40 one_queue
 check classes 40 classes
 check one-class 40 one_class
+check tags 40 tags
 check udp-ports 40 udp_ports
 check slow 40 slow
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' 'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

@@ -498,6 +498,35 @@ others_groups() {
 	ip -n h1 link del vlan9
 	traffic_works
 }
+# A VLAN that comes later, and a netdev whose membership ended because it moved
+# away and back, become members when the next QP attaches.
+later_members() {
+	local i netdev group=239.1.2.5 qps=() held=() hold
+	for i in 1 2; do
+		mkfifo "$scratch/later-$i"
+		ip netns exec h1 hostile member "${driver}1" $group <"$scratch/later-$i" >"$scratch/later-member-$i" &
+		qps+=($!)
+		exec {hold}>"$scratch/later-$i"
+		held+=($hold)
+		until_true 20 grep -q attached "$scratch/later-member-$i"
+		member h1 eth0 $group
+		if (( i == 2 )); then member h1 vlan9 $group; break; fi
+		ip -n h1 link set eth0 netns h3
+		ip -n h3 link set eth0 netns h1
+		addresses 1 eth0
+		becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP eth0'
+		ip -n h1 link add link eth0 name vlan9 type vlan id 9
+		ip -n h1 address add 203.0.113.1/24 dev vlan9
+		ip -n h1 link set vlan9 up
+		not member h1 eth0 $group
+		not member h1 vlan9 $group
+	done
+	for hold in "${held[@]}"; do exec {hold}>&-; done
+	for i in "${qps[@]}"; do wait $i; done
+	for netdev in eth0 vlan9; do not member h1 $netdev $group; done
+	ip -n h1 link del vlan9
+	traffic_works
+}
 # A namespace that ends takes its netdevs, and their devices, with it.
 namespace_ends() {
 	ip -n h1 link add dummy0 type dummy
@@ -512,6 +541,7 @@ hosts --mtu 9000
 check netns-moved 60 moved
 check netns-moved-back 60 moved_back
 check netns-others-groups 90 others_groups
+check netns-later-members 60 later_members
 check netns-ends 30 namespace_ends
 check exclusive 60 gone h2 "${driver}1"
 

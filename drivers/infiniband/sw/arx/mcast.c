@@ -6,7 +6,7 @@
  *
  * A QP is attached to a group and not to an address. So the VLANs on the netdev
  * whose addresses the device has become members, too: the VLANs that exist when
- * the first QP is attached.
+ * a QP is attached.
  *
  * A membership belongs to the netdev's in_device or inet6_dev and ends with it:
  * when the netdev is removed, moves to another network namespace, or gets an
@@ -135,6 +135,14 @@ static struct net_device *arx_join_netdev(const struct arx_join *join)
 {
 	return join->in_dev ? join->in_dev->dev : join->idev->dev;
 }
+
+static bool arx_join_lives(const struct arx_join *join)
+{
+	struct net_device *netdev = arx_join_netdev(join);
+
+	return join->in_dev ? __in_dev_get_rtnl(netdev) == join->in_dev :
+			      __in6_dev_get(netdev) == join->idev;
+}
 #else
 static int arx_join_ipv6(struct arx_join *join, struct net_device *netdev)
 {
@@ -149,14 +157,55 @@ static struct net_device *arx_join_netdev(const struct arx_join *join)
 {
 	return join->in_dev->dev;
 }
+
+static bool arx_join_lives(const struct arx_join *join)
+{
+	return __in_dev_get_rtnl(join->in_dev->dev) == join->in_dev;
+}
 #endif
 
-/* IP does the whole join, the netdev's filter included. */
+/* An in_device that has ended has no members: leaving it does nothing. */
+static void arx_leave(struct arx_join *join)
+{
+	if (join->in_dev) {
+		ip_mc_dec_group(join->in_dev, join->addr.s6_addr32[3]);
+		in_dev_put(join->in_dev);
+	} else {
+		arx_leave_ipv6(join);
+	}
+	list_del(&join->link);
+	list_del(&join->group_link);
+	kfree(join);
+}
+
+/* True if a netdev is a member. A membership that has ended is forgotten. */
+static bool arx_has_joined(const struct arx_group *group,
+			   struct net_device *netdev)
+{
+	struct arx_join *join, *next;
+
+	list_for_each_entry_safe(join, next, &group->joins, group_link) {
+		if (arx_join_netdev(join) != netdev)
+			continue;
+		if (arx_join_lives(join))
+			return true;
+		arx_leave(join);
+	}
+	return false;
+}
+
+/*
+ * IP does the whole join, the netdev's filter included. A membership that
+ * lives stays.
+ */
 static int arx_join(struct arx_group *group, struct net_device *netdev)
 {
-	struct arx_join *join = kzalloc(sizeof(*join), GFP_KERNEL_ACCOUNT);
+	struct arx_join *join;
 	int err;
 
+	if (arx_has_joined(group, netdev))
+		return 0;
+	join = kzalloc(sizeof(*join), GFP_KERNEL_ACCOUNT);
 	if (!join)
 		return -ENOMEM;
 	join->addr = group->addr;
@@ -171,20 +220,6 @@ static int arx_join(struct arx_group *group, struct net_device *netdev)
 	list_add(&join->link, &arx_joins);
 	list_add(&join->group_link, &group->joins);
 	return 0;
-}
-
-/* An in_device that has ended has no members: leaving it does nothing. */
-static void arx_leave(struct arx_join *join)
-{
-	if (join->in_dev) {
-		ip_mc_dec_group(join->in_dev, join->addr.s6_addr32[3]);
-		in_dev_put(join->in_dev);
-	} else {
-		arx_leave_ipv6(join);
-	}
-	list_del(&join->link);
-	list_del(&join->group_link);
-	kfree(join);
 }
 
 /**
@@ -228,6 +263,10 @@ static void arx_group_leave(struct arx_group *group)
 		arx_leave(join);
 }
 
+/*
+ * Called for each QP that is attached: a membership may have ended since the
+ * first one was, and there may be other VLANs.
+ */
 static int arx_group_join(struct arx_group *group)
 {
 	struct netdev_nested_priv priv = { .data = group };
@@ -238,10 +277,8 @@ static int arx_group_join(struct arx_group *group)
 	err = arx_join(group, netdev);
 	if (err)
 		return err;
-	err = netdev_walk_all_upper_dev_rcu(netdev, arx_group_join_vlan, &priv);
-	if (err)
-		arx_group_leave(group);
-	return err;
+	return netdev_walk_all_upper_dev_rcu(netdev, arx_group_join_vlan,
+					     &priv);
 }
 
 /* Find a group. Under RCU or arx_dev.mcast.lock. */
@@ -261,7 +298,6 @@ static struct arx_group *arx_group_create(struct arx_dev *dev,
 					  const struct in6_addr *addr)
 {
 	struct arx_group *group;
-	int err;
 
 	if (dev->mcast.size >= ARX_MAX_MCAST_GROUPS)
 		return ERR_PTR(-ENOSPC);
@@ -274,13 +310,6 @@ static struct arx_group *arx_group_create(struct arx_dev *dev,
 	INIT_LIST_HEAD(&group->members);
 	INIT_LIST_HEAD(&group->joins);
 
-	rtnl_lock();
-	err = arx_group_join(group);
-	rtnl_unlock();
-	if (err) {
-		kfree(group);
-		return ERR_PTR(err);
-	}
 	list_add_rcu(&group->link, &dev->mcast.groups);
 	dev->mcast.size++;
 	return group;
@@ -369,7 +398,11 @@ int arx_attach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 		group = arx_group_create(dev, &addr);
 	err = PTR_ERR_OR_ZERO(group);
 	if (!err) {
-		err = arx_member_add(group, to_arx_qp(ib));
+		rtnl_lock();
+		err = arx_group_join(group);
+		rtnl_unlock();
+		if (!err)
+			err = arx_member_add(group, to_arx_qp(ib));
 		arx_group_drop_empty(dev, group);
 	}
 	mutex_unlock(&dev->mcast.lock);

@@ -10,9 +10,9 @@
 # (net/sunrpc/xprtrdma) notes it, does not connect anew, and from then on makes
 # no more regions (rpcrdma_mrs_refresh()). The next request that needs a region
 # waits, and so do all behind it, until the client ends a connection that was
-# idle for five minutes. Version 4 connects anew earlier, because its lease ends.
-# So the link of version 3 flaps at the server's end only, and the client keeps
-# the server's MAC address.
+# idle for five minutes. Version 4 connects anew earlier, because its lease
+# ends. So the link of version 3 flaps at the server's end only, and the client
+# keeps the server's MAC address.
 # kernels: 6.12 newest
 # timeout: 500
 # The kernel's server keeps the namespace of h1 for a while after it has ended,
@@ -93,8 +93,8 @@ again() {
 }
 rewinds() { echo $(($(counter "$dev1" requester_rewinds h1) + $(counter "$dev2" requester_rewinds h2))); }
 
-# flaps N...: at the end of node N. A link whose other end is down has no carrier
-# and keeps its permanent neighbours.
+# flaps N...: at the end of node N. A link whose other end is down has no
+# carrier and keeps its permanent neighbours.
 flaps() {
 	local n end=$((SECONDS + seconds - 3)) mac
 	read -r _ _ mac _ < <(ip -n h1 -br link show eth0)

@@ -157,9 +157,10 @@ static void dmabuf__refused(struct kunit *test)
 /* Numbers that name no buffer. */
 static void dmabuf__no_buffer(struct kunit *test)
 {
-	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(-1, 0, 0),
+	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(-1, 0, 0, false),
 			    ERR_PTR(-EOPNOTSUPP));
-	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(1 << 20, 0, PAGE_SIZE),
+	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(1 << 20, 0, PAGE_SIZE,
+						 false),
 			    ERR_PTR(-EBADF));
 }
 

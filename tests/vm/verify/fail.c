@@ -2689,14 +2689,36 @@ static int make_udmabuf(size_t size)
 }
 
 /* A buffer of the system heap. */
-static int make_heap_buffer(size_t size)
+static int make_heap_file(size_t size, int flags)
 {
-	struct dma_heap_allocation_data data = { .len = size, .fd_flags = O_RDWR | O_CLOEXEC };
+	struct dma_heap_allocation_data data = { .len = size, .fd_flags = flags | O_CLOEXEC };
 	int dev = open("/dev/dma_heap/system", O_RDWR);
 	bool made = dev >= 0 && !ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
 
 	close(dev);
 	return made ? (int)data.fd : -1;
+}
+
+static int make_heap_buffer(size_t size)
+{
+	return make_heap_file(size, O_RDWR);
+}
+
+/* A buffer that its holder may only read. */
+static void try_read_only(struct end *e)
+{
+	int fd = make_heap_file(MEM, O_RDONLY);
+	struct ibv_mr *mr;
+
+	if (fd < 0)
+		return;
+	mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, 0, fd, IBV_ACCESS_LOCAL_WRITE);
+	if (mr || errno != EACCES)
+		failed("a region to write to a buffer that may only be read, or %s", strerror(errno));
+	mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, 0, fd, IBV_ACCESS_REMOTE_READ);
+	if (!mr || ibv_dereg_mr(mr))
+		failed("a region to read such a buffer: %s", strerror(errno));
+	close(fd);
 }
 
 static void sync_buffer(int fd, int flags)
@@ -2762,6 +2784,7 @@ static bool dmabuf_case(const struct config *c, int (*make)(size_t size))
 		map = mmap(NULL, MEM + 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (ibv_reg_dmabuf_mr(e.pd, 4096, MEM + 8192, DMABUF_IOVA, fd, ACCESS_ALL) || errno != EINVAL)
 			failed("a region beyond the buffer, or %s", strerror(errno));
+		try_read_only(&e);
 		mr = ibv_reg_dmabuf_mr(e.pd, 4096, MEM, DMABUF_IOVA, fd, ACCESS_ALL);
 		if (!mr)
 			failed("ibv_reg_dmabuf_mr: %s", strerror(errno));

@@ -86,13 +86,15 @@ static void arx_dmabuf_end(struct arx_dmabuf *buf)
  * @fd: of the buffer
  * @offset: of the first byte
  * @length: bytes
+ * @write: the region allows to write the buffer
  *
  * Context: process of the application.
- * Return: the buffer; -EOPNOTSUPP if its memory is not pages of the kernel;
+ * Return: the buffer; -EACCES if it is to be written and @fd may only be read;
+ * -EOPNOTSUPP if its memory is not pages of the kernel;
  * also for a negative @fd, by which NCCL asks whether GPUs may share their
  * memory; -EINVAL for a range beyond the buffer; or the error of the exporter.
  */
-struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length)
+struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length, bool write)
 {
 	struct arx_dmabuf *buf;
 	u64 end;
@@ -108,6 +110,9 @@ struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length)
 		err = PTR_ERR(buf->buf);
 		goto free;
 	}
+	err = -EACCES;
+	if (write && !(buf->buf->file->f_mode & FMODE_WRITE))
+		goto put;
 	err = -EINVAL;
 	if (!length || check_add_overflow(offset, length, &end) ||
 	    end > buf->buf->size)
@@ -147,7 +152,7 @@ void *arx_dmabuf_page(void *of, size_t n)
 	return page_address(arx_dmabuf_find(of, n * PAGE_SIZE));
 }
 #else
-struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length)
+struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length, bool write)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }

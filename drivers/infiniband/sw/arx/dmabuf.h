@@ -7,7 +7,8 @@
 
 struct arx_dmabuf;
 
-struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length);
+struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length,
+				  bool write);
 void arx_dmabuf_put(struct arx_dmabuf *buf);
 void *arx_dmabuf_page(void *of, size_t n);
 

@@ -186,6 +186,30 @@ static void mw__type_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->mr.key.windows), 0);
 }
 
+/* Only a region of persistent memory gives the right to make it persistent. */
+static void mw__flush(struct kunit *test)
+{
+	struct mw_test *t = test->priv;
+	struct arx_send_wqe wqe;
+	int both = IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_FLUSH_PERSISTENT;
+
+	alloc(test, IB_MW_TYPE_1);
+	wqe = request(t);
+	wqe.bind.access = RIGHTS | both;
+	KUNIT_EXPECT_EQ(test, bind(t, &t->pd, &wqe), -EINVAL);
+	wqe.bind.access = RIGHTS | IB_ACCESS_FLUSH_GLOBAL;
+	KUNIT_EXPECT_EQ(test, bind(t, &t->pd, &wqe), 0);
+	KUNIT_EXPECT_TRUE(test, allows(t, QPN, wqe.bind.new_rkey,
+				       IB_ACCESS_FLUSH_GLOBAL, 0, 0));
+	KUNIT_EXPECT_FALSE(test, allows(t, QPN, wqe.bind.new_rkey, both, 0, 0));
+
+	t->mr.key.access |= IB_ACCESS_FLUSH_PERSISTENT;
+	wqe = request(t);
+	wqe.bind.access = RIGHTS | both;
+	KUNIT_EXPECT_EQ(test, bind(t, &t->pd, &wqe), 0);
+	KUNIT_EXPECT_TRUE(test, allows(t, QPN, wqe.bind.new_rkey, both, 0, 0));
+}
+
 static void mw__type_2(struct kunit *test)
 {
 	struct mw_test *t = test->priv;
@@ -399,6 +423,7 @@ static void mw__alloc_refused(struct kunit *test)
 
 static struct kunit_case mw_cases[] = {
 	KUNIT_CASE(mw__type_1),
+	KUNIT_CASE(mw__flush),
 	KUNIT_CASE(mw__type_2),
 	KUNIT_CASE_PARAM(mw__refused, refusal_gen_params),
 	KUNIT_CASE(mw__in_use),

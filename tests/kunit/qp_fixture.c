@@ -186,7 +186,7 @@ static void pair_make_memory(struct kunit *test, struct pair *p,
 	mr->key.length = BUF;
 	mr->key.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 		     IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
-		     ARX_KEY_LOCAL;
+		     IB_ACCESS_FLUSH_GLOBAL | ARX_KEY_LOCAL;
 	mr->ib.device = &p->dev.ib;
 	mr->key.pd = &p->pd.ib;
 	mr->key.kind = ARX_KEY_USER;
@@ -212,7 +212,9 @@ static void pair_make_side(struct kunit *test, struct pair *p,
 static void pair_fill_attr(struct ib_qp_attr *attr)
 {
 	attr->qp_access_flags = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
-				IB_ACCESS_REMOTE_ATOMIC;
+				IB_ACCESS_REMOTE_ATOMIC |
+				IB_ACCESS_FLUSH_GLOBAL |
+				IB_ACCESS_FLUSH_PERSISTENT;
 	attr->port_num = ARX_PORT;
 	attr->qkey = 0x1234;
 	attr->path_mtu = IB_MTU_1024;

@@ -241,6 +241,34 @@ static void atomics(struct kunit *test)
 	}
 }
 
+/* A kernel consumer has no fields for a FLUSH. */
+static void stages__atomic_write(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	u64 *word = (u64 *)(p->side[1].buf + 64);
+	struct ib_wc wc;
+	int wire;
+
+	pair_connect(test, p, IB_QPT_RC);
+	for (wire = 0; wire < 2; wire++) {
+		p->dev.port_active = !wire;
+		*word = 10;
+		*(u64 *)(p->side[0].buf + 64) = 0x0102030405060708 + wire;
+		pair_send(p, 0, IB_WR_ATOMIC_WRITE, 1, IB_SEND_SIGNALED, 64, 8);
+		pair_pump(p);
+		wc = pair_poll(&p->side[0].scq);
+		KUNIT_EXPECT_EQ(test, wc.status, IB_WC_SUCCESS);
+		KUNIT_EXPECT_EQ(test, wc.opcode, IB_WC_ATOMIC_WRITE);
+		KUNIT_EXPECT_EQ(test, *word, 0x0102030405060708 + wire);
+		KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_RX_ATOMICS),
+				1 + wire);
+	}
+	KUNIT_EXPECT_EQ(test, pair_send(p, 0, IB_WR_FLUSH, 2, 0, 0, 0),
+			-EINVAL);
+	pair_send(p, 0, IB_WR_ATOMIC_WRITE, 3, 0, 64, 4);
+	EXPECT_WC(test, &p->side[0].scq, 3, IB_WC_LOC_LEN_ERR);
+}
+
 static void stages__atomics(struct kunit *test)
 {
 	pair_connect(test, test->priv, IB_QPT_RC);
@@ -987,6 +1015,19 @@ HOSTILE(inline_read, ({ wqe->opcode = IB_WR_RDMA_READ;
 			wqe->num_sge = 0; }))
 HOSTILE(atomic, ({ wqe->opcode = IB_WR_ATOMIC_FETCH_AND_ADD;
 		   sge->length = 16; }))
+HOSTILE(atomic_write, ({ wqe->opcode = IB_WR_ATOMIC_WRITE;
+			 sge->length = 16; }))
+HOSTILE(flush, ({ wqe->opcode = IB_WR_FLUSH;
+		  wqe->flush.placement = IB_FLUSH_GLOBAL; }))
+HOSTILE(flush_nothing, ({ wqe->opcode = IB_WR_FLUSH; wqe->num_sge = 0; }))
+HOSTILE(flush_unknown, ({ wqe->opcode = IB_WR_FLUSH; wqe->num_sge = 0;
+			  wqe->flush.placement = 4; }))
+HOSTILE(flush_where, ({ wqe->opcode = IB_WR_FLUSH; wqe->num_sge = 0;
+			wqe->flush.placement = IB_FLUSH_GLOBAL;
+			wqe->flush.selectivity = 2; }))
+HOSTILE(flush_2g, ({ wqe->opcode = IB_WR_FLUSH; wqe->num_sge = 0;
+		     wqe->flush.placement = IB_FLUSH_GLOBAL;
+		     wqe->flush.length = 0x80000001; }))
 HOSTILE(lkey, sge->lkey = ~sge->lkey)
 HOSTILE(invalidate, wqe->opcode = IB_WR_LOCAL_INV)
 
@@ -999,6 +1040,12 @@ static const struct hostile hostiles[] = {
 	{ "inline too long", hostile_inlined, IB_WC_LOC_QP_OP_ERR },
 	{ "inline READ", hostile_inline_read, IB_WC_LOC_QP_OP_ERR },
 	{ "atomic of 16 bytes", hostile_atomic, IB_WC_LOC_LEN_ERR },
+	{ "ATOMIC WRITE of 16 bytes", hostile_atomic_write, IB_WC_LOC_LEN_ERR },
+	{ "FLUSH with payload", hostile_flush, IB_WC_LOC_LEN_ERR },
+	{ "FLUSH for nothing", hostile_flush_nothing, IB_WC_LOC_QP_OP_ERR },
+	{ "FLUSH, no such type", hostile_flush_unknown, IB_WC_LOC_QP_OP_ERR },
+	{ "FLUSH, no such level", hostile_flush_where, IB_WC_LOC_QP_OP_ERR },
+	{ "FLUSH over 2 GiB", hostile_flush_2g, IB_WC_LOC_LEN_ERR },
 	{ "no such lkey", hostile_lkey, IB_WC_LOC_PROT_ERR },
 	{ "invalidation of no key", hostile_invalidate, IB_WC_MW_BIND_ERR },
 };
@@ -2245,7 +2292,7 @@ static void completer__overlap(struct kunit *test)
 
 struct bad_response {
 	const char *name;
-	enum ib_wr_opcode op;	/* the request, of 3 * MTU */
+	enum ib_wr_opcode op;	/* of 3 * MTU, an ATOMIC WRITE of 8 bytes */
 	enum arx_op answer;
 	int flags;
 	u32 len;
@@ -2261,6 +2308,12 @@ static const struct bad_response bad_responses[] = {
 	{ "READ, half a packet", IB_WR_RDMA_READ, ARX_OP_READ_RESPONSE,
 	  ARX_FIRST, MTU / 2 },
 	{ "READ, an atomic's", IB_WR_RDMA_READ, ARX_OP_ATOMIC_ACK,
+	  ARX_FIRST | ARX_LAST, 0 },
+	{ "ATOMIC WRITE, data", IB_WR_ATOMIC_WRITE, ARX_OP_READ_RESPONSE,
+	  ARX_FIRST | ARX_LAST, 8 },
+	{ "ATOMIC WRITE, no end", IB_WR_ATOMIC_WRITE, ARX_OP_READ_RESPONSE,
+	  ARX_FIRST, 0 },
+	{ "ATOMIC WRITE, an atomic's", IB_WR_ATOMIC_WRITE, ARX_OP_ATOMIC_ACK,
 	  ARX_FIRST | ARX_LAST, 0 },
 	{ "WRITE, data", IB_WR_RDMA_WRITE, ARX_OP_READ_RESPONSE,
 	  ARX_FIRST | ARX_LAST, MTU },
@@ -2279,7 +2332,8 @@ static void completer__bad_response(struct kunit *test)
 	struct pair *p = by_wire(test);
 	struct arx_run run;
 
-	pair_send(p, 0, b->op, 1, 0, 0, 3 * MTU);
+	pair_send(p, 0, b->op, 1, 0, 0,
+		  b->op == IB_WR_ATOMIC_WRITE ? 8 : 3 * MTU);
 	memset(p->side[1].buf, 0x55, BUF);
 	run = response(p, b->answer, ARX_ACK_UNLIMITED, PSN, b->len);
 	run.h.flags = b->flags;
@@ -2705,6 +2759,7 @@ static void fault_##name(struct pair *p, struct arx_run *run)		\
 FAULT(rkey, run->h.rkey ^= 1)
 FAULT(before, run->h.va--)
 FAULT(beyond, run->h.va += BUF - 7)
+FAULT(after, run->h.va += BUF)
 FAULT(wraps, run->h.va = -8ULL)
 FAULT(pd, p->side[1].mr.key.pd = NULL)
 FAULT(mr_access, p->side[1].mr.key.access = IB_ACCESS_LOCAL_WRITE)
@@ -2720,11 +2775,24 @@ FAULT(half, run->len--)
 FAULT(lkey, ({ struct arx_recv_wqe *wqe =
 			arx_ring_entry(&p->side[1].qp->rq.ring, 0);
 	       ((struct arx_sge *)(wqe + 1))->lkey ^= 0x100; }))
+FAULT(long_word, run->h.dma_len = 16)
+FAULT(short_word, ({ run->len = 4; run->h.pad = 0; }))
+FAULT(persistent, run->h.placement = IB_FLUSH_PERSISTENT)
+FAULT(all_persistent, ({ run->h.placement = IB_FLUSH_PERSISTENT;
+			 run->h.selectivity = IB_FLUSH_MR; }))
+FAULT(all_rkey, ({ run->h.selectivity = IB_FLUSH_MR; run->h.rkey ^= 1; }))
+FAULT(placement, run->h.placement = 5)
+FAULT(nowhere, run->h.placement = 0)
+FAULT(selectivity, run->h.selectivity = 2)
+FAULT(qp_persistent, ({ p->side[1].qp->attr.qp_access_flags &=
+				~IB_ACCESS_FLUSH_PERSISTENT;
+			run->h.placement = IB_FLUSH_PERSISTENT; }))
 FAULT(no_reads, INIT_LIST_HEAD(&p->side[1].qp->resp.idle))
 
 #define ACCESS(n, o, s)							\
 	{ .name = n, .op = o, .flags = WHOLE, .set = s,			\
-	  .len = o == ARX_OP_WRITE ? 8 : 0, .nak = ARX_NAK_REM_ACCESS,	\
+	  .len = o == ARX_OP_WRITE || o == ARX_OP_ATOMIC_WRITE ? 8 : 0,	\
+	  .nak = ARX_NAK_REM_ACCESS,					\
 	  .event = IB_EVENT_QP_ACCESS_ERR }
 #define INVALID(n, o, f, s, l, in)					\
 	{ .name = n, .op = o, .flags = f, .set = s, .len = l,		\
@@ -2752,6 +2820,42 @@ static const struct refusal refusals[] = {
 		fault_qp_access, 0, false),
 	INVALID("atomic, unaligned", ARX_OP_FETCH_ADD, WHOLE, fault_unaligned,
 		0, false),
+	ACCESS("ATOMIC WRITE, bad rkey", ARX_OP_ATOMIC_WRITE, fault_rkey),
+	ACCESS("ATOMIC WRITE, beyond", ARX_OP_ATOMIC_WRITE, fault_after),
+	ACCESS("ATOMIC WRITE, region's access", ARX_OP_ATOMIC_WRITE,
+	       fault_mr_access),
+	INVALID("ATOMIC WRITE, QP's access", ARX_OP_ATOMIC_WRITE, WHOLE,
+		fault_qp_access, 8, false),
+	INVALID("ATOMIC WRITE, unaligned", ARX_OP_ATOMIC_WRITE, WHOLE,
+		fault_unaligned, 8, false),
+	INVALID("ATOMIC WRITE, 16 bytes", ARX_OP_ATOMIC_WRITE, WHOLE,
+		fault_long_word, 8, false),
+	INVALID("ATOMIC WRITE, 4 bytes there", ARX_OP_ATOMIC_WRITE, WHOLE,
+		fault_short_word, 8, false),
+	INVALID("ATOMIC WRITE inside a WRITE", ARX_OP_ATOMIC_WRITE, WHOLE,
+		NULL, 8, true),
+	INVALID("ATOMIC WRITE, none allowed", ARX_OP_ATOMIC_WRITE, WHOLE,
+		fault_no_reads, 8, false),
+	ACCESS("FLUSH, bad rkey", ARX_OP_FLUSH, fault_rkey),
+	ACCESS("FLUSH of all, bad rkey", ARX_OP_FLUSH, fault_all_rkey),
+	ACCESS("FLUSH, beyond", ARX_OP_FLUSH, fault_after),
+	ACCESS("FLUSH, region's access", ARX_OP_FLUSH, fault_mr_access),
+	ACCESS("FLUSH, not persistent", ARX_OP_FLUSH, fault_persistent),
+	ACCESS("FLUSH of all, not persistent", ARX_OP_FLUSH,
+	       fault_all_persistent),
+	INVALID("FLUSH, QP's access", ARX_OP_FLUSH, WHOLE, fault_qp_access, 0,
+		false),
+	INVALID("FLUSH, QP's persistence", ARX_OP_FLUSH, WHOLE,
+		fault_qp_persistent, 0, false),
+	INVALID("FLUSH, no such type", ARX_OP_FLUSH, WHOLE, fault_placement, 0,
+		false),
+	INVALID("FLUSH for nothing", ARX_OP_FLUSH, WHOLE, fault_nowhere, 0,
+		false),
+	INVALID("FLUSH, no such level", ARX_OP_FLUSH, WHOLE, fault_selectivity,
+		0, false),
+	INVALID("FLUSH, over 2 GiB", ARX_OP_FLUSH, WHOLE, fault_dma_2g, 0,
+		false),
+	INVALID("FLUSH inside a WRITE", ARX_OP_FLUSH, WHOLE, NULL, 0, true),
 	INVALID("READ, over 2 GiB", ARX_OP_READ, WHOLE, fault_dma_2g, 0, false),
 	INVALID("READ, none allowed", ARX_OP_READ, WHOLE, fault_no_reads, 0,
 		false),
@@ -2814,8 +2918,10 @@ static void responder__refuses(struct kunit *test)
 		EXPECT_SILENT(test, p, 1);
 	}
 	run = pair_run(p, 1, r->op, r->flags, psn, p->side[0].buf, r->len);
-	run.h.dma_len = r->op == ARX_OP_READ ? 8 : r->len;
+	run.h.dma_len = r->op == ARX_OP_READ || r->op == ARX_OP_FLUSH ? 8 :
+			r->len;
 	run.h.swap_add = 1;
+	run.h.placement = IB_FLUSH_GLOBAL;
 	if (r->set)
 		r->set(p, &run);
 	pair_rx(p, 1, &run);
@@ -2956,6 +3062,95 @@ static void rdatomic__atomic_replay(struct kunit *test)
 	atomic_request(p, ARX_OP_FETCH_ADD, PSN, 0, 1);
 	EXPECT_SILENT(test, p, 1);
 	KUNIT_EXPECT_EQ(test, *word, 8);
+}
+
+/* Executed once: a late duplicate must not undo what came after it. */
+static void rdatomic__atomic_write_replay(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u64 *word = (u64 *)p->side[1].buf;
+	int i;
+
+	fill(p->side[0].buf, 64, 1);
+	request(p, ARX_OP_ATOMIC_WRITE, WHOLE, PSN, 0, 8);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	KUNIT_EXPECT_EQ(test, p->taken->run.len, 0);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 8);
+	for (i = 0; i < 3; i++) {
+		*word = i;
+		request(p, ARX_OP_ATOMIC_WRITE, WHOLE, PSN, 0, 8);
+		EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+		KUNIT_EXPECT_EQ(test, *word, i);
+	}
+	/* Another request with this PSN is no duplicate. */
+	request(p, ARX_OP_ATOMIC_WRITE, WHOLE, PSN, 8, 8);
+	EXPECT_SILENT(test, p, 1);
+	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);
+	EXPECT_SILENT(test, p, 1);
+	request(p, ARX_OP_ATOMIC_WRITE, WHOLE, PSN + 1, 8, 8);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 1);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf + 8, p->side[0].buf + 8, 8);
+	KUNIT_EXPECT_NULL(test, memchr_inv(p->side[1].buf + 16, 0, 64));
+}
+
+static void flush_request(struct pair *p, u32 psn, u8 placement, u8 selectivity,
+			  u32 at, u32 len)
+{
+	struct arx_run run = pair_run(p, 1, ARX_OP_FLUSH, WHOLE, psn, NULL, 0);
+
+	run.h.placement = placement;
+	run.h.selectivity = selectivity;
+	run.h.va += at;
+	run.h.dma_len = len;
+	pair_rx(p, 1, &run);
+	pair_settle(p);
+}
+
+/*
+ * Answered like a READ of no bytes. A whole region needs no range, and a range
+ * of no bytes no key.
+ */
+static void rdatomic__flush(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_key *key = &p->side[1].mr.key;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		flush_request(p, PSN, IB_FLUSH_GLOBAL, IB_FLUSH_RANGE, 0, BUF);
+		EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+		KUNIT_EXPECT_EQ(test, p->taken->run.len, 0);
+		KUNIT_EXPECT_EQ(test, p->taken->run.h.msn, 1);
+	}
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_RX_FLUSHES), 1);
+	flush_request(p, PSN + 1, IB_FLUSH_GLOBAL, IB_FLUSH_MR, BUF, 12345);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 1);
+	key->value ^= 0x100;
+	flush_request(p, PSN + 2, IB_FLUSH_GLOBAL, IB_FLUSH_RANGE, 0, 0);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2);
+	flush_request(p, PSN + 3, IB_FLUSH_GLOBAL, IB_FLUSH_MR, 0, 0);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_REM_ACCESS), PSN + 3);
+}
+
+/* What is written to a persistent region is written back at once. */
+static void rdatomic__persistent(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *to = &p->side[1];
+
+	to->mr.persistent = true;
+	to->mr.key.access |= IB_ACCESS_FLUSH_PERSISTENT;
+	fill(p->side[0].buf, BUF, 1);
+	request(p, ARX_OP_WRITE, WHOLE | ARX_ACK_REQ, PSN, 0, 5 * MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 4);
+	KUNIT_EXPECT_MEMEQ(test, to->buf, p->side[0].buf, 5 * MTU);
+	atomic_request(p, ARX_OP_FETCH_ADD, PSN + 5, 0, 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_ATOMIC_ACK, PSN + 5);
+	request(p, ARX_OP_ATOMIC_WRITE, WHOLE, PSN + 6, BUF - 8, 8);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 6);
+	flush_request(p, PSN + 7, IB_FLUSH_GLOBAL | IB_FLUSH_PERSISTENT,
+		      IB_FLUSH_RANGE, 0, BUF);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 7);
 }
 
 /* A request that differs is no duplicate. */
@@ -3981,6 +4176,7 @@ static void loopback__datagram_source_error(struct kunit *test)
 static struct kunit_case stages_cases[] = {
 	KUNIT_CASE_PARAM(stages__exchange, exchange_gen_params),
 	KUNIT_CASE_PARAM(stages__halves, exchange_gen_params),
+	KUNIT_CASE(stages__atomic_write),
 	KUNIT_CASE(stages__atomics),
 	KUNIT_CASE(stages__atomics_of_halves),
 	KUNIT_CASE_PARAM(stages__xrc, exchange_gen_params),
@@ -4071,6 +4267,9 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(responder__zero_length),
 	KUNIT_CASE(responder__ud),
 	KUNIT_CASE(rdatomic__atomic_replay),
+	KUNIT_CASE(rdatomic__atomic_write_replay),
+	KUNIT_CASE(rdatomic__flush),
+	KUNIT_CASE(rdatomic__persistent),
 	KUNIT_CASE(rdatomic__replay_of_another),
 	KUNIT_CASE(rdatomic__read_tail),
 	KUNIT_CASE(rdatomic__answers_in_order),

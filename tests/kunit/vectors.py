@@ -27,6 +27,7 @@ reth = struct.pack('>QII', 0x1122334455667788, 0x99aabbcc, 0xddeeff01)
 atomic = struct.pack('>QIQQ', 0x1122334455667788, 0x99aabbcc, 0x0102030405060708, 0x1112131415161718)
 deth = struct.pack('>II', 0x80010000, 0x00abcdef)
 xrceth = struct.pack('>I', 0x00789abc)
+feth = struct.pack('>I', 0x12)    # the whole region, persistent
 orig = struct.pack('>Q', 0x2122232425262728)
 imm = bytes([0xde, 0xad, 0xbe, 0xef])
 aeth = bytes(AETH(syndrome=0x65, msn=0xfedcba))
@@ -67,7 +68,11 @@ PACKETS = [
     packet('uc_send_last', 0x22, payload=DATA[:200]),
     packet('ud_send_only', 0x64, deth, DATA[:100], fields=DETH),
     packet('ud_send_only_imm_v6', 0x65, deth + imm, DATA[:99], outer=V6, fields=dict(DETH, immdt=0xdeadbeef)),
-    # tshark does not know the opcodes of XRC, and reads their BTH only.
+    # tshark does not know these opcodes, and reads their BTH only.
+    packet('flush', 0x1c, feth + reth, ackreq=1),
+    packet('atomic_write_v6', 0x1d, reth, DATA[:8], outer=V6, ackreq=1),
+    packet('xrc_flush', 0xbc, xrceth + feth + reth, ackreq=1),
+    packet('xrc_atomic_write', 0xbd, xrceth + reth, DATA[:8], ackreq=1),
     packet('xrc_send_middle', 0xa1, xrceth, DATA[:64]),
     packet('xrc_send_last_inv', 0xb6, xrceth + struct.pack('>I', 0x12345678), DATA[:3], ackreq=1),
     packet('xrc_write_only_imm_v6', 0xab, xrceth + reth + imm, DATA[:1], outer=V6, solicited=1),

@@ -5,6 +5,7 @@
  */
 
 #include <kunit/test.h>
+#include <rdma/ib_verbs.h>
 
 #include "wire.c"
 #include "vectors.h"
@@ -19,6 +20,8 @@
 #define ATOMIC	.va = 0x1122334455667788, .rkey = 0x99aabbcc,	\
 		.swap_add = 0x0102030405060708,			\
 		.compare = 0x1112131415161718
+#define FETH	.placement = IB_FLUSH_PERSISTENT,		\
+		.selectivity = IB_FLUSH_MR
 #define DETH	.qkey = 0x80010000, .src_qpn = 0xabcdef
 #define XRC_	.service = ARX_SERVICE_XRC, .srqn = 0x789abc
 #define SYN	.syndrome = 0x65, .msn = 0xfedcba
@@ -77,6 +80,14 @@ static const struct vector vectors[] = {
 	   .service = ARX_SERVICE_UD),
 	V6(ud_send_only_imm_v6, 24, COMMON, DETH, IMM, .op = ARX_OP_SEND,
 	   .flags = ONLY | ARX_IMM, .service = ARX_SERVICE_UD, .pad = 1),
+	V4(flush, 32, COMMON, FETH, RETH, .op = ARX_OP_FLUSH,
+	   .flags = ONLY | ARX_ACK_REQ),
+	V6(atomic_write_v6, 28, COMMON, RETH, .op = ARX_OP_ATOMIC_WRITE,
+	   .flags = ONLY | ARX_ACK_REQ),
+	V4(xrc_flush, 36, COMMON, XRC_, FETH, RETH, .op = ARX_OP_FLUSH,
+	   .flags = ONLY | ARX_ACK_REQ),
+	V4(xrc_atomic_write, 32, COMMON, XRC_, RETH, .op = ARX_OP_ATOMIC_WRITE,
+	   .flags = ONLY | ARX_ACK_REQ),
 	V4(xrc_send_middle, 16, COMMON, XRC_, .op = ARX_OP_SEND),
 	V4(xrc_send_last_inv, 20, COMMON, XRC_, .op = ARX_OP_SEND,
 	   .flags = ARX_LAST | ARX_INV | ARX_ACK_REQ, .ex = 0x12345678,
@@ -118,6 +129,8 @@ static void read__vector(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h.flags, v->h.flags);
 	KUNIT_EXPECT_EQ(test, h.pad, v->h.pad);
 	KUNIT_EXPECT_EQ(test, h.pkey, v->h.pkey);
+	KUNIT_EXPECT_EQ(test, h.placement, v->h.placement);
+	KUNIT_EXPECT_EQ(test, h.selectivity, v->h.selectivity);
 	KUNIT_EXPECT_EQ(test, h.qpn, v->h.qpn);
 	KUNIT_EXPECT_EQ(test, h.psn, v->h.psn);
 	KUNIT_EXPECT_EQ(test, h.va, v->h.va);
@@ -187,12 +200,10 @@ static void opcodes__round_trip(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, arx_headers_write(&h, out), len);
 		KUNIT_EXPECT_EQ(test, out[0], opcode);
 	}
-	/*
-	 * Table 38: RC and XRC 23 (no FLUSH, no ATOMIC WRITE), UC 12, UD 2; CNP
-	 */
-	KUNIT_EXPECT_EQ(test, known, 2 * 23 + 12 + 2 + 1);
+	/* Table 38: RC and XRC 25, UC 12, UD 2; CNP */
+	KUNIT_EXPECT_EQ(test, known, 2 * 25 + 12 + 2 + 1);
 	/* The other codes of RC and XRC are parsed only to be refused. */
-	KUNIT_EXPECT_EQ(test, reserved, 2 * (32 - 23));
+	KUNIT_EXPECT_EQ(test, reserved, 2 * (32 - 25));
 }
 
 static void plain_bth(struct arx_bth *bth, u8 opcode, u32 psn)

@@ -26,6 +26,9 @@
 
 #define ARX_CACHE_LINE	64
 
+/* Payload of an ATOMIC WRITE. */
+#define ARX_ATOMIC_WRITE_LEN	8
+
 struct arx_cq;
 struct arx_qp;
 

@@ -25,8 +25,12 @@ static_assert(sizeof(struct arx_sge) == sizeof(struct ibv_sge) &&
 	      "an SGE is copied as it is");
 static_assert((int)IBV_WR_SEND_WITH_INV == IB_UVERBS_WR_SEND_WITH_INV &&
 	      (int)IBV_WR_BIND_MW == IB_UVERBS_WR_BIND_MW &&
-	      (int)IBV_WR_LOCAL_INV == IB_UVERBS_WR_LOCAL_INV,
+	      (int)IBV_WR_LOCAL_INV == IB_UVERBS_WR_LOCAL_INV &&
+	      (int)IBV_WR_ATOMIC_WRITE == IB_UVERBS_WR_ATOMIC_WRITE,
 	      "opcodes are passed as they are");
+static_assert((int)IBV_FLUSH_PERSISTENT == IB_FLUSH_PERSISTENT &&
+	      (int)IBV_FLUSH_MR == IB_FLUSH_MR,
+	      "what a FLUSH asks for is passed as it is");
 
 #define OP(_op)		(1u << IBV_WR_##_op)
 
@@ -35,9 +39,11 @@ enum {
 	ARX_OPS_UC	= ARX_OPS_UD | OP(RDMA_WRITE) |
 			  OP(RDMA_WRITE_WITH_IMM) | OP(LOCAL_INV) | OP(BIND_MW),
 	ARX_OPS_RC	= ARX_OPS_UC | OP(SEND_WITH_INV) | OP(RDMA_READ) |
-			  OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD),
+			  OP(ATOMIC_CMP_AND_SWP) | OP(ATOMIC_FETCH_AND_ADD) |
+			  OP(FLUSH) | OP(ATOMIC_WRITE),
 	ARX_OPS_INLINE	= OP(SEND) | OP(SEND_WITH_IMM) | OP(SEND_WITH_INV) |
-			  OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM),
+			  OP(RDMA_WRITE) | OP(RDMA_WRITE_WITH_IMM) |
+			  OP(ATOMIC_WRITE),
 	ARX_OPS_NO_DATA	= OP(LOCAL_INV) | OP(BIND_MW),
 
 	ARX_SEND_FLAGS	= IBV_SEND_FENCE | IBV_SEND_SIGNALED |
@@ -223,6 +229,7 @@ static inline int arx_set_op(struct arx_send_wqe *wqe,
 		SWITCH_FALLTHROUGH;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_WRITE:
 		wqe->rdma.remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rdma.rkey = wr->wr.rdma.rkey;
 		break;
@@ -241,6 +248,7 @@ static inline int arx_set_op(struct arx_send_wqe *wqe,
 			     &wr->bind_mw.bind_info);
 		break;
 	default:
+		/* FLUSH, for which a struct ibv_send_wr has no fields */
 		return EINVAL;
 	}
 	return 0;
@@ -511,6 +519,35 @@ static void arx_wr_atomic_fetch_add(struct ibv_qp_ex *ibqpx, uint32_t rkey,
 	wqe->atomic.swap = 0;
 }
 
+static void arx_wr_flush(struct ibv_qp_ex *ibqpx, uint32_t rkey,
+			 uint64_t remote_addr, size_t len, uint8_t type,
+			 uint8_t level)
+{
+	struct arx_send_wqe *wqe = arx_wr_next(ibqpx, IBV_WR_FLUSH);
+
+	if (unlikely(len > UINT32_MAX)) {
+		arx_wr_fail(&to_arx_qp_ex(ibqpx)->sq, EINVAL);
+		return;
+	}
+	wqe->flush.remote_addr = remote_addr;
+	wqe->flush.rkey = rkey;
+	wqe->flush.length = len;
+	wqe->flush.placement = type;
+	wqe->flush.selectivity = level;
+}
+
+/* The eight bytes are inline data, for which the QP has room. */
+static void arx_wr_atomic_write(struct ibv_qp_ex *ibqpx, uint32_t rkey,
+				uint64_t remote_addr, const void *value)
+{
+	struct arx_send_wqe *wqe;
+
+	wqe = arx_wr_rdma(ibqpx, IBV_WR_ATOMIC_WRITE, rkey, remote_addr);
+	memcpy(wqe + 1, value, ARX_ATOMIC_WRITE_LEN);
+	wqe->inline_len = ARX_ATOMIC_WRITE_LEN;
+	wqe->flags |= IBV_SEND_INLINE;
+}
+
 static void arx_wr_local_inv(struct ibv_qp_ex *ibqpx, uint32_t rkey)
 {
 	struct arx_send_wqe *wqe = arx_wr_next(ibqpx, IBV_WR_LOCAL_INV);
@@ -617,9 +654,12 @@ static const uint8_t arx_wr_opcode[] = {
 	IBV_WR_LOCAL_INV,
 	IBV_WR_BIND_MW,
 	IBV_WR_SEND_WITH_INV,
+	IBV_WR_TSO,
+	IBV_WR_FLUSH,
+	IBV_WR_ATOMIC_WRITE,
 };
 
-static_assert(IBV_QP_EX_WITH_SEND_WITH_INV ==
+static_assert(IBV_QP_EX_WITH_ATOMIC_WRITE ==
 	      1 << (sizeof(arx_wr_opcode) - 1), "one opcode for each flag");
 
 /**
@@ -663,6 +703,10 @@ int arx_set_wr_ops(struct arx_qp *qp, uint64_t send_ops)
 		ibqpx->wr_atomic_cmp_swp = arx_wr_atomic_cmp_swp;
 	if (ops & OP(ATOMIC_FETCH_AND_ADD))
 		ibqpx->wr_atomic_fetch_add = arx_wr_atomic_fetch_add;
+	if (ops & OP(FLUSH))
+		ibqpx->wr_flush = arx_wr_flush;
+	if (ops & OP(ATOMIC_WRITE))
+		ibqpx->wr_atomic_write = arx_wr_atomic_write;
 	if (ops & OP(LOCAL_INV))
 		ibqpx->wr_local_inv = arx_wr_local_inv;
 	if (ops & OP(BIND_MW))

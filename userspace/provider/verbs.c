@@ -1518,9 +1518,14 @@ static int arx_check_qp_attr(const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-/* The mask and objects that the kernel needs. */
+/* The mask, objects and sizes that the kernel needs. */
 static void arx_kernel_qp_attr(struct ibv_qp_init_attr_ex *attr)
 {
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS &&
+	    attr->send_ops_flags & IBV_QP_EX_WITH_ATOMIC_WRITE)
+		attr->cap.max_inline_data = max_t(uint32_t,
+						  attr->cap.max_inline_data,
+						  ARX_ATOMIC_WRITE_LEN);
 	switch (attr->qp_type) {
 	case IBV_QPT_XRC_RECV:
 		attr->comp_mask = IBV_QP_INIT_ATTR_XRCD;

@@ -105,8 +105,9 @@ struct arx_sge {
  * @ex: immediate data (network order), or the rkey to invalidate
  * @inline_len: bytes of inline data after this head, with IB_UVERBS_SEND_INLINE
  * @srqn: XRC: number of the peer's SRQ; else ignored
- * @rdma: WRITE and READ
+ * @rdma: WRITE, READ and ATOMIC WRITE, whose payload is 8 bytes
  * @atomic: compare-and-swap (compare_add is the compare), fetch-and-add
+ * @flush: FLUSH: enum ib_placement_type, enum ib_selectivity_level; no payload
  * @ud: UD; ah is struct arx_create_ah_resp.ah; av is for the kernel
  * @bind: memory window; mw_rkey gives its index (>> 8): after a bind of type 2
  *	libibverbs does not keep track of its low byte
@@ -136,6 +137,13 @@ struct arx_send_wqe {
 			__aligned_u64 compare_add;
 			__aligned_u64 swap;
 		} atomic;
+		struct {
+			__aligned_u64 remote_addr;
+			__u32 rkey;
+			__u32 length;
+			__u32 placement;
+			__u32 selectivity;
+		} flush;
 		struct {
 			__u32 qpn;
 			__u32 qkey;

@@ -181,7 +181,8 @@ void make_objects(struct objects *o, const char *device, bool v6)
 	o->cq = ibv_create_cq(o->context, 600, NULL, o->channel, 0);
 	o->srq = ibv_create_srq(o->pd, &srq);
 	o->mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND);
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
+			   IBV_ACCESS_FLUSH_GLOBAL);
 	o->mw[0] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_1);
 	o->mw[1] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_2);
 	if (!o->pd || !o->cq || !o->srq || !o->mr || !o->mw[0] || !o->mw[1])
@@ -224,7 +225,8 @@ void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union
 		.port_num = 1, .qkey = QKEY, .path_mtu = o->mtu, .dest_qp_num = dest, .rq_psn = 0x1000,
 		.sq_psn = 0x1000, .max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 12,
 		.retry_cnt = 2, .rnr_retry = 2,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT,
 		.ah_attr = { .is_global = 1, .port_num = 1,
 			     .grh = { .dgid = *gid, .sgid_index = o->gid_index, .hop_limit = 64 } },
 	};

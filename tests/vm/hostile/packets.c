@@ -252,9 +252,12 @@ static uint32_t some_length(void)
 
 static void put_reth(struct packet *p, const struct victim *v)
 {
-	put(p, near_address(v), 8);
+	/* aligned at times, and a word, for an ATOMIC WRITE */
+	bool word = below(4) == 0;
+
+	put(p, near_address(v) & (word ? ~7ull : ~0ull), 8);
 	put(p, below(10) ? v->rkey : random64(), 4);
-	put(p, some_length(), 4);
+	put(p, word ? 8 : some_length(), 4);
 }
 
 static void put_atomic(struct packet *p, const struct victim *v)
@@ -263,6 +266,11 @@ static void put_atomic(struct packet *p, const struct victim *v)
 	put(p, below(10) ? v->rkey : random64(), 4);
 	put(p, random64(), 8);
 	put(p, random64(), 8);
+}
+
+static void put_feth(struct packet *p)
+{
+	put(p, below(4) ? below(2) << 4 | below(4) : random64(), 4);
 }
 
 static void put_aeth(struct packet *p)
@@ -287,7 +295,10 @@ static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode
 	if (has_xrceth(opcode))
 		put(p, below(10) ? v->srqn : random64(), 4);
 	switch (opcode & 0x1f) {
-	case 0x06: case 0x0a: case 0x0b: case 0x0c:
+	case 0x1c:
+		put_feth(p);
+		/* fall through */
+	case 0x06: case 0x0a: case 0x0b: case 0x0c: case 0x1d:
 		put_reth(p, v);
 		break;
 	case 0x0d: case 0x0f: case 0x10: case 0x11: case 0x12:
@@ -311,10 +322,12 @@ static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode
 static size_t payload_of(uint8_t opcode)
 {
 	static const uint32_t whole = 1 << 0 | 1 << 1 | 1 << 6 | 1 << 7 | 1 << 0xd | 1 << 0xe;
-	static const uint32_t none = 1 << 0xc | 0xf << 0x11;
+	static const uint32_t none = 1 << 0xc | 0xf << 0x11 | 1 << 0x1c;
 
 	if (below(6) == 0)
 		return below(1200);
+	if ((opcode & 0x1f) == 0x1d)
+		return 8;
 	if (whole >> (opcode & 0x1f) & 1)
 		return 1024;
 	return none >> (opcode & 0x1f) & 1 ? 0 : below(1025);
@@ -326,7 +339,7 @@ static uint8_t opcode_for(const struct victim *v)
 		return 0x64 + below(2);
 	if (v->type == IBV_QPT_UC)
 		return 0x20 + below(12);
-	return (v->type == IBV_QPT_RC ? 0 : 0xa0) + below(0x18);
+	return (v->type == IBV_QPT_RC ? 0 : 0xa0) + below(0x1e);
 }
 
 /* The next opcode of a message of several packets, often the last. */

@@ -59,11 +59,21 @@ static void write_request(struct objects *o, struct ring *ring)
 	size_t entries = (ring->len - ARX_RING_ENTRIES_OFFSET) / ARX_WQE_ALIGN;
 	uint8_t *at = ring->mem + ARX_RING_ENTRIES_OFFSET + below(entries) * ARX_WQE_ALIGN;
 	struct arx_send_wqe wqe = {
-		.wr_id = random64(), .opcode = below(12), .num_sge = below(6) ? below(5) : random64(),
+		.wr_id = random64(), .opcode = below(17), .num_sge = below(6) ? below(5) : random64(),
 		.flags = random64(), .ex = below(2) ? o->mr->rkey : random64(),
 		.inline_len = below(4) ? below(100) : random64(), .srqn = below(4) ? o->xrc_srqn : random64(),
 		.rdma = { .remote_addr = (uintptr_t)o->mem + below(MEM), .rkey = below(3) ? o->mr->rkey : random64() },
 	};
+	if (wqe.opcode == IB_UVERBS_WR_FLUSH && below(8)) {
+		wqe.flush.length = below(4) ? below(MEM) : random64();
+		wqe.flush.placement = below(4) ? below(4) : random64();
+		wqe.flush.selectivity = below(4) ? below(2) : random64();
+		wqe.num_sge = wqe.inline_len = 0;
+	} else if (wqe.opcode == IB_UVERBS_WR_ATOMIC_WRITE && below(8)) {
+		wqe.flags |= IBV_SEND_INLINE;
+		wqe.inline_len = 8;
+		wqe.rdma.remote_addr &= ~7ull;
+	}
 	if (wqe.opcode == IB_UVERBS_WR_BIND_MW && below(8)) {
 		wqe.bind.addr = (uintptr_t)o->mem + below(MEM);
 		wqe.bind.length = below(8) ? below(MEM) : random64();

@@ -28,6 +28,7 @@ static void bad_regions(struct objects *o)
 		{ 0, 0, IBV_ACCESS_REMOTE_ATOMIC, "with REMOTE_ATOMIC alone" },
 		{ 0, 0, 1u << 31, "with access 2^31" },
 		{ 0, 0, 0xfffff, "with all access" },
+		{ 0, 0, IBV_ACCESS_FLUSH_PERSISTENT, "that is to be persistent" },
 	};
 	void *readonly = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void *none = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -207,7 +208,7 @@ static void random_posts(struct objects *o)
 		send.next = NULL;
 		send.sg_list = sge;
 		send.num_sge = below(8) ? (int)below(5) : (int)below(80) - 20;
-		send.opcode = below(4) ? below(7) : random64();
+		send.opcode = below(4) ? below(7) : below(2) ? IBV_WR_FLUSH + below(2) : random64();
 		/*
 		 * libibverbs or a provider may trust these lengths and read
 		 * memory.
@@ -232,6 +233,55 @@ static void random_posts(struct objects *o)
 			for (k = 0; k < NUM_QPS; k++)
 				connect_qp(o, o->qp[k], o->qp[k ^ 1]->qp_num, &o->gid);
 	}
+}
+
+/* ibv_wr_flush() and ibv_wr_atomic_write() with all that they may be given. */
+static void random_placement(struct objects *o)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .pd = o->pd,
+		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_recv_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE,
+	};
+	uint64_t word = random64();
+	struct ibv_qp *qp[2];
+	struct ibv_qp_ex *ex;
+	struct ibv_wc wc;
+	uint64_t addr;
+	uint32_t rkey;
+	int i, k;
+
+	for (k = 0; k < 2; k++)
+		qp[k] = ibv_create_qp_ex(o->context, &init);
+	if (!qp[0] || !qp[1])
+		die("ibv_create_qp_ex");
+	ex = ibv_qp_to_qp_ex(qp[0]);
+	for (i = 0; i < 2000; i++) {
+		if (i % 16 == 0)
+			for (k = 0; k < 2; k++)
+				connect_qp(o, qp[k], qp[!k]->qp_num, &o->gid);
+		addr = below(8) ? (uintptr_t)o->mem + below(MEM) : random64();
+		rkey = below(8) ? o->mr->rkey : random64();
+		ibv_wr_start(ex);
+		ex->wr_id = i;
+		ex->wr_flags = random64();
+		if (below(2))
+			ibv_wr_atomic_write(ex, rkey, below(8) ? addr & ~7ull : addr, &word);
+		else
+			ibv_wr_flush(ex, rkey, addr, below(8) ? below(MEM) : random64(), below(8) ? 1 : random64(),
+				     below(8) ? below(2) : random64());
+		ibv_wr_complete(ex);
+		while (ibv_poll_cq(o->cq, 1, &wc) > 0)
+			;
+	}
+	for (k = 0; k < 2; k++)
+		expect(!ibv_destroy_qp(qp[k]), "ibv_destroy_qp");
+	init.send_ops_flags = IBV_QP_EX_WITH_TSO;
+	expect(!ibv_create_qp_ex(o->context, &init), "an RC QP for TSO");
+	init.qp_type = IBV_QPT_UC;
+	init.send_ops_flags = IBV_QP_EX_WITH_FLUSH;
+	expect(!ibv_create_qp_ex(o->context, &init), "a UC QP for FLUSH");
 }
 
 /* Extended verbs with unknown flags, and verbs that arx does not have. */
@@ -481,5 +531,6 @@ void abuse_verbs(struct objects *o)
 	kernel_verbs(o);
 	random_modify(o);
 	random_posts(o);
+	random_placement(o);
 	print_result("verbs");
 }

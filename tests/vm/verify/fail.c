@@ -78,18 +78,27 @@ static struct ibv_cq *unguarded_cq(struct ibv_comp_channel *channel, int cqe)
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
+/* What both sides have more in the present case. */
+static struct {
+	uint64_t ops;		/* for ibv_wr_*() */
+	int mr_access, qp_access;
+} more;
+
 static struct ibv_qp *end_qp(struct end *e, const struct shape *shape)
 {
 	int sge = shape->sge ? shape->sge : 2;
-	struct ibv_qp_init_attr attr = {
+	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = e->cq, .recv_cq = e->cq, .srq = e->srq, .qp_type = e->c->qp,
 		.cap = {
-			.max_send_wr = DEPTH, .max_send_sge = sge, .max_inline_data = 32,
+			.max_send_wr = DEPTH, .max_send_sge = sge, .max_inline_data = more.ops ? 0 : 32,
 			.max_recv_wr = e->srq ? 0 : DEPTH, .max_recv_sge = e->srq ? 0 : sge,
 		},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = e->pd, .send_ops_flags = more.ops,
 	};
 
-	return ibv_create_qp(e->pd, &attr);
+	return more.ops ? ibv_create_qp_ex(e->pd->context, &attr) :
+			  ibv_create_qp(e->pd, (struct ibv_qp_init_attr *)&attr);
 }
 
 static bool end_objects(struct end *e, const struct shape *shape)
@@ -111,7 +120,7 @@ static bool end_objects(struct end *e, const struct shape *shape)
 		if (!e->srq)
 			return failed("ibv_create_srq: %s", strerror(errno));
 	}
-	if (!region_make(&e->mem, e->pd, MEM, ACCESS_ALL & ~shape->mr_lacks))
+	if (!region_make(&e->mem, e->pd, MEM, (ACCESS_ALL & ~shape->mr_lacks) | more.mr_access))
 		return false;
 	/* Data of A is not poison, so that B sees where it was written. */
 	if (is(A))
@@ -122,7 +131,7 @@ static bool end_objects(struct end *e, const struct shape *shape)
 	peer_describe(&e->me, e->qp, e->c);
 	e->me.rkey[0] = e->mem.mr->rkey;
 	e->me.addr[0] = (uintptr_t)e->mem.base;
-	return qp_init(e->qp, e->c, REMOTE_ALL & ~shape->qp_lacks);
+	return qp_init(e->qp, e->c, (REMOTE_ALL & ~shape->qp_lacks) | more.qp_access);
 }
 
 /*
@@ -2179,7 +2188,7 @@ static void reconnect(struct end *e)
 	e->me.psn = (e->me.psn + 0x1000) & 0xffffff;
 	e->me.rkey[0] = e->mem.mr->rkey;
 	ctl_swap(&e->me, &e->peer, sizeof(e->me));
-	if (!has_failed() && qp_init(e->qp, e->c, REMOTE_ALL))
+	if (!has_failed() && qp_init(e->qp, e->c, REMOTE_ALL | more.qp_access))
 		qp_connect(e->qp, e->c, e->me.psn, &e->peer);
 	ctl_barrier();
 }
@@ -2423,6 +2432,191 @@ close:
 	end_close(&e);
 	drop_events();
 	return !has_failed();
+}
+
+/* ---- ATOMIC WRITE and FLUSH ---- */
+
+static void wr_flush(struct end *e, uint64_t id, uint64_t at, size_t len, int type, int level)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
+
+	qp->wr_id = id;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_flush(qp, e->peer.rkey[0], e->peer.addr[0] + at, len, type, level);
+}
+
+static void wr_word(struct end *e, uint64_t id, uint64_t at, const void *word)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
+
+	qp->wr_id = id;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_atomic_write(qp, e->peer.rkey[0], e->peer.addr[0] + at, word);
+}
+
+static void wr_write(struct end *e, uint64_t id, uint64_t at, size_t len)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
+
+	qp->wr_id = id;
+	qp->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(qp, e->peer.rkey[0], e->peer.addr[0] + at);
+	ibv_wr_set_sge(qp, e->mem.mr->lkey, (uintptr_t)e->mem.base, len);
+}
+
+/* B's memory is a log: A's data, then the word that says it is there. */
+static void place_log(struct end *e, bool flush)
+{
+	static const enum ibv_wc_opcode opcodes[] = {
+		IBV_WC_RDMA_WRITE, IBV_WC_FLUSH, IBV_WC_ATOMIC_WRITE, IBV_WC_FLUSH,
+	};
+	const volatile uint64_t *word = (void *)(e->mem.base + 8);
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
+	uint64_t value = ~0x0123456789abcdefull;
+	struct ibv_wc wc;
+	double end;
+	size_t i;
+
+	ctl_barrier();
+	if (is(A)) {
+		ibv_wr_start(qp);
+		wr_write(e, 0, 4096, 9000);
+		if (flush)
+			wr_flush(e, 1, 4096, 9000, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+		wr_word(e, 2, 8, &value);
+		if (flush)
+			wr_flush(e, 3, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
+		value = 0;	/* its bytes have been taken */
+		check_zero(ibv_wr_complete(qp), "ibv_wr_complete");
+		for (i = 0; i < ARRAY_SIZE(opcodes); i += flush ? 1 : 2) {
+			wc = expect(e, i, IBV_WC_SUCCESS);
+			if (wc.opcode != opcodes[i])
+				failed("request %zu completes with opcode %d", i, wc.opcode);
+		}
+	} else {
+		end = deadline(e);
+		while (*word != value && now() < end)
+			sched_yield();
+		if (*word != value)
+			failed("the word is %#llx", (unsigned long long)*word);
+		for (i = 0; i < 9000 && e->mem.base[4096 + i] == SENT; i++)
+			;
+		if (i < 9000)
+			failed("byte %zu is not there when the word is", i);
+		repoison(e, 0, 16);
+		repoison(e, 4096, 9000);
+	}
+	ctl_barrier();
+}
+
+/* More than the QP may have outstanding. */
+static void place_many(struct end *e, bool flush)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
+	uint64_t i, last;
+
+	if (is(A)) {
+		for (i = 0; i < 20 * DEPTH && !has_failed(); i++) {
+			ibv_wr_start(qp);
+			if (flush && i % 3 == 2)
+				wr_flush(e, i, i, i, IBV_FLUSH_GLOBAL, i % 2 ? IBV_FLUSH_RANGE : IBV_FLUSH_MR);
+			else
+				wr_word(e, i, i % 8 * 8, &i);
+			check_zero(ibv_wr_complete(qp), "ibv_wr_complete");
+			if (i >= DEPTH / 2)
+				expect(e, i - DEPTH / 2, IBV_WC_SUCCESS);
+		}
+		for (last = i, i -= DEPTH / 2; i < last; i++)
+			expect(e, i, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	if (is(B)) {
+		for (i = 20 * DEPTH - 8; i < 20 * DEPTH; i++) {
+			memcpy(&last, e->mem.base + i % 8 * 8, sizeof(last));
+			if (last != i - (flush && i % 3 == 2 ? 8 : 0))
+				failed("word %llu is %llu", (unsigned long long)i % 8, (unsigned long long)last);
+		}
+		repoison(e, 0, 64);
+	}
+}
+
+static void place_refused(struct end *e, bool flush)
+{
+	static const struct {
+		int at;
+		size_t len;		/* 0: ATOMIC WRITE */
+		int type, level;
+		uint32_t rkey;
+		enum ibv_wc_status status;
+	} cases[] = {
+		{ .at = 4, .status = IBV_WC_REM_INV_REQ_ERR },
+		{ .at = MEM, .status = IBV_WC_REM_ACCESS_ERR },
+		{ .at = -8, .status = IBV_WC_REM_ACCESS_ERR },
+		{ .rkey = 0x5a00, .status = IBV_WC_REM_ACCESS_ERR },
+		{ 1, MEM, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0, IBV_WC_REM_ACCESS_ERR },
+		{ -1, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0, IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0x5a00, IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0x5a00, IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE, 0, IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_PERSISTENT | IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, IBV_WC_REM_ACCESS_ERR },
+	};
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
+	uint64_t word = 0;
+	struct peer given = e->me;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases) && (flush || !cases[i].len); i++) {
+		if (is(A)) {
+			e->peer.rkey[0] ^= cases[i].rkey;
+			ibv_wr_start(qp);
+			if (cases[i].len)
+				wr_flush(e, i, cases[i].at, cases[i].len, cases[i].type, cases[i].level);
+			else
+				wr_word(e, i, cases[i].at, &word);
+			check_zero(ibv_wr_complete(qp), "ibv_wr_complete");
+			expect(e, i, cases[i].status);
+		}
+		reconnect(e);
+		give(e, given.rkey[0], given.addr[0]);
+	}
+}
+
+/* ATOMIC WRITE, and FLUSH if it is wanted: order, visibility, rights. */
+static bool place(const struct config *c, bool flush)
+{
+	struct end e;
+	struct ibv_mr *mr;
+
+	more.ops = (flush ? IBV_QP_EX_WITH_FLUSH : 0) | IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_RDMA_WRITE;
+	more.mr_access = IBV_ACCESS_FLUSH_GLOBAL;
+	more.qp_access = IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
+	if (!end_open(&e, c, NULL))
+		goto close;
+	place_log(&e, flush);
+	place_many(&e, flush);
+	place_refused(&e, flush);
+	mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL | IBV_ACCESS_FLUSH_PERSISTENT);
+	if (mr) {
+		failed("ordinary memory is persistent");
+		ibv_dereg_mr(mr);
+	} else if (errno != EINVAL && errno != EOPNOTSUPP) {
+		failed("ibv_reg_mr of persistent memory: %s", strerror(errno));
+	}
+close:
+	end_close(&e);
+	memset(&more, 0, sizeof(more));
+	drop_events();
+	return !has_failed();
+}
+
+static bool atomic_write(const struct config *c)
+{
+	return place(c, false);
+}
+
+static bool placement(const struct config *c)
+{
+	return place(c, true);
 }
 
 /* B's region begins at @addr from now on. */
@@ -3641,6 +3835,8 @@ const struct fail_case fail_cases[] = {
 	{ "device_memory", device_memory },
 	{ "dmabuf_of_memfd", dmabuf_of_memfd },
 	{ "dmabuf_of_heap", dmabuf_of_heap },
+	{ "atomic_write", atomic_write },
+	{ "placement", placement },
 	{ "zero_based", zero_based },
 	{ "windows", windows },
 	{ "odp_unmapped", odp_unmapped },

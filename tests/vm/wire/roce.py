@@ -10,6 +10,8 @@ from scapy.packet import Packet
 
 _ops['SEND_LAST_WITH_INVALIDATE'] = 0x16
 _ops['SEND_ONLY_WITH_INVALIDATE'] = 0x17
+_ops['FLUSH'] = 0x1c    # annex A19
+_ops['ATOMIC_WRITE'] = 0x1d
 _transports['XRC'] = 0xa0    # annex A14
 
 
@@ -20,6 +22,10 @@ class Header(Packet):
 
 class RETH(Header):
     fields_desc = [XLongField('va', 0), XIntField('rkey', 0), IntField('dmalen', 0)]
+
+
+class FETH(Header):
+    fields_desc = [BitField('resv', 0, 26), BitField('sel', 0, 2), BitField('plt', 0, 4)]
 
 
 class AtomicETH(Header):
@@ -58,7 +64,7 @@ EXTENSIONS = {
     'RDMA_WRITE_ONLY_WITH_IMMEDIATE': [RETH, ImmDt], 'RDMA_READ_REQUEST': [RETH],
     'RDMA_READ_RESPONSE_FIRST': [Aeth], 'RDMA_READ_RESPONSE_LAST': [Aeth], 'RDMA_READ_RESPONSE_ONLY': [Aeth],
     'ACKNOWLEDGE': [Aeth], 'ATOMIC_ACKNOWLEDGE': [Aeth, AtomicAckETH], 'COMPARE_SWAP': [AtomicETH],
-    'FETCH_ADD': [AtomicETH],
+    'FETCH_ADD': [AtomicETH], 'FLUSH': [FETH, RETH], 'ATOMIC_WRITE': [RETH],
 }
 
 

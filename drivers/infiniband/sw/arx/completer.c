@@ -618,12 +618,27 @@ static void arx_completer_atomic(struct arx_qp *qp, struct arx_swqe *swqe,
 	arx_completer_place(qp, swqe, &from, 0, sizeof(orig), 1);
 }
 
+/* FLUSH and ATOMIC WRITE are answered as a READ of no bytes is. */
+static void arx_completer_done(struct arx_qp *qp, struct arx_swqe *swqe,
+			       struct arx_run *run)
+{
+	if (run->len || run->npkts != 1 || !(run->h.flags & ARX_LAST))
+		arx_completer_fail(qp, IB_WC_BAD_RESP_ERR, 0);
+	else
+		arx_completer_place(qp, swqe, &run->payload, 0, 0, 1);
+}
+
+/* True for requests whose response is a value. */
+static bool arx_completer_is_atomic(const struct arx_swqe *swqe)
+{
+	return swqe->op == ARX_OP_COMPARE_SWAP || swqe->op == ARX_OP_FETCH_ADD;
+}
+
 /* A response with data: it must be the one due at @una. */
 static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 {
 	bool atomic = run->h.op == ARX_OP_ATOMIC_ACK;
 	struct arx_swqe *swqe;
-	bool read;
 
 	if (run->h.flags & ARX_LAST)
 		qp->comp.reports = run->h.flags & ARX_REPORTS;
@@ -636,15 +651,14 @@ static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 	swqe = arx_completer_current(qp);
 	if (!swqe)
 		return;
-	read = swqe->op == ARX_OP_READ;
-	if (!arx_swqe_is_rd(swqe) || atomic == read) {
+	if (!arx_swqe_is_rd(swqe) || atomic != arx_completer_is_atomic(swqe))
 		arx_completer_fail(qp, IB_WC_BAD_RESP_ERR, 0);
-		return;
-	}
-	if (atomic)
+	else if (atomic)
 		arx_completer_atomic(qp, swqe, run);
-	else
+	else if (swqe->op == ARX_OP_READ)
 		arx_completer_read(qp, swqe, run);
+	else
+		arx_completer_done(qp, swqe, run);
 }
 
 /*

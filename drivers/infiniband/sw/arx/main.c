@@ -117,7 +117,11 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				    IB_DEVICE_XRC |
 				    IB_DEVICE_MEM_MGT_EXTENSIONS |
 				    IB_DEVICE_MEM_WINDOW |
-				    IB_DEVICE_MEM_WINDOW_TYPE_2B,
+				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				    IB_DEVICE_FLUSH_GLOBAL |
+				    IB_DEVICE_ATOMIC_WRITE |
+				    (arx_mr_has_pmem() ?
+				     IB_DEVICE_FLUSH_PERSISTENT : 0),
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG |
 				    IBK_BLOCK_MULTICAST_LOOPBACK,
 		.max_send_sge = ARX_MAX_SGE,

@@ -9,6 +9,8 @@
  * region that is paged on demand has a page table instead (odp.c).
  */
 
+#include <linux/ioport.h>
+#include <linux/libnvdimm.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <rdma/iter.h>
@@ -21,7 +23,7 @@
 #define ARX_MR_ACCESS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 			 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 			 IB_ACCESS_MW_BIND | IB_ACCESS_HUGETLB |	   \
-			 IB_ACCESS_OPTIONAL)
+			 IB_ACCESS_FLUSH_GLOBAL | IB_ACCESS_OPTIONAL)
 
 /* An application may also have its region begin at address 0. */
 #define ARX_MR_USER_ACCESS	(ARX_MR_ACCESS | IB_ZERO_BASED)
@@ -30,6 +32,10 @@
 #define ARX_MR_ODP_ACCESS \
 	(IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING) ? \
 	 IB_ACCESS_ON_DEMAND : 0)
+
+/* The process's own memory may be persistent. */
+#define ARX_MR_OWN_ACCESS	(ARX_MR_USER_ACCESS | \
+				 IB_ACCESS_FLUSH_PERSISTENT)
 
 /* Larger blocks are not used even if memory allows. */
 #define ARX_MR_BLOCK_SIZES	GENMASK(30, PAGE_SHIFT)
@@ -161,6 +167,85 @@ int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig)
 	else
 		*orig = atomic64_fetch_add(compare_add, (atomic64_t *)at);
 	return 0;
+}
+
+/**
+ * arx_mr_write_word - store eight bytes for a peer
+ * @key: from arx_key_get()
+ * @iova: the first byte, in bounds
+ * @value: as it is to be in memory
+ *
+ * The bytes become visible together, after all that was written before.
+ *
+ * Context: in the section of arx_key_get().
+ * Return: 0, or -EINVAL if the memory is not an aligned word.
+ */
+int arx_mr_write_word(const struct arx_key *key, u64 iova, u64 value)
+{
+	u32 len = sizeof(value);
+	u64 *at = arx_mr_at(key, iova, &len);
+
+	/* An MR's iova and its memory may differ in their low bits. */
+	if (!at || len != sizeof(value) ||
+	    !IS_ALIGNED((uintptr_t)at, sizeof(value)))
+		return -EINVAL;
+	/* pairs with the barrier of a program that polls the word */
+	smp_store_release(at, value);
+	arx_mr_persist(key, iova, sizeof(value));
+	return 0;
+}
+
+/**
+ * arx_mr_write_back - arx_mr_persist() of persistent memory
+ * @key: as for arx_mr_persist()
+ * @iova: as for arx_mr_persist()
+ * @len: as for arx_mr_persist()
+ *
+ * The barrier is for this CPU, which wrote the lines back. A later FLUSH may be
+ * served by another CPU, so the barrier cannot wait until then.
+ *
+ * Context: as arx_mr_persist().
+ */
+void __cold arx_mr_write_back(const struct arx_key *key, u64 iova, u32 len)
+{
+	while (len) {
+		u32 n = len;
+		void *at = arx_mr_at(key, iova, &n);
+
+		arch_wb_cache_pmem(at, n);
+		iova += n;
+		len -= n;
+	}
+	pmem_wmb();
+}
+
+/**
+ * arx_mr_has_pmem - whether this machine has memory that can be made persistent
+ *
+ * Return: true if it has.
+ */
+bool arx_mr_has_pmem(void)
+{
+	return IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API) &&
+	       region_intersects(0, SIZE_MAX, IORESOURCE_MEM,
+				 IORES_DESC_PERSISTENT_MEMORY) !=
+	       REGION_DISJOINT;
+}
+
+/* True if all of the memory is persistent. */
+static bool arx_mr_is_pmem(struct ib_umem *umem)
+{
+	struct scatterlist *sg;
+	int i;
+
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
+		return false;
+	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i)
+		if (region_intersects(sg_phys(sg), sg->length, IORESOURCE_MEM,
+				      IORES_DESC_PERSISTENT_MEMORY) !=
+		    REGION_INTERSECTS)
+			return false;
+	return true;
 }
 
 static struct arx_mr *arx_mr_alloc(struct ib_pd *pd, enum arx_key_kind kind,
@@ -308,12 +393,24 @@ static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
 	if (IS_ERR(umem))
 		return ERR_CAST(umem);
 
-	mr = arx_mr_of_umem(pd, umem);
-	if (IS_ERR(mr))
-		ib_umem_release(umem);
+	if (access & IB_ACCESS_FLUSH_PERSISTENT && !arx_mr_is_pmem(umem))
+		mr = ERR_PTR(-EINVAL);
 	else
-		mr->umem = umem;
+		mr = arx_mr_of_umem(pd, umem);
+	if (IS_ERR(mr)) {
+		ib_umem_release(umem);
+		return mr;
+	}
+	mr->umem = umem;
+	mr->persistent = access & IB_ACCESS_FLUSH_PERSISTENT;
 	return mr;
+}
+
+/* Persistent memory is pinned: its pages are neither moved nor taken back. */
+static bool arx_mr_contradicts(int access)
+{
+	return access & IB_ACCESS_ON_DEMAND &&
+	       access & IB_ACCESS_FLUSH_PERSISTENT;
 }
 
 /**
@@ -327,8 +424,9 @@ static struct arx_mr *arx_mr_of_user(struct ib_pd *pd, u64 start, u64 length,
  * @udata: of the application
  *
  * Context: may sleep.
- * Return: the region, -EINVAL if the addresses wrap around, -EOPNOTSUPP for
- * unsupported access, or the error of pinning.
+ * Return: the region, -EINVAL if the addresses wrap around or memory is to be
+ * persistent that is not, -EOPNOTSUPP for unsupported access, or the error of
+ * pinning.
  */
 struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 			      int access, struct ib_udata *udata)
@@ -336,7 +434,8 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	struct arx_mr *mr;
 	u64 last;
 
-	if (access & ~(ARX_MR_USER_ACCESS | ARX_MR_ODP_ACCESS))
+	if (access & ~(ARX_MR_OWN_ACCESS | ARX_MR_ODP_ACCESS) ||
+	    arx_mr_contradicts(access))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (access & IB_ZERO_BASED)
 		iova = 0;
@@ -458,15 +557,16 @@ static bool arx_mr_can_get(const struct arx_mr *mr, int access)
 {
 	if (!mr->umem)
 		return true;
-	return !((access ^ mr->key.access) & IB_ZERO_BASED) &&
+	return !((access ^ mr->key.access) &
+		 (IB_ZERO_BASED | IB_ACCESS_FLUSH_PERSISTENT)) &&
 	       (mr->umem->writable || !ib_access_writable(access));
 }
 
 /* Access of @mr that only another translation changes. */
 static int arx_mr_fixed(const struct arx_mr *mr)
 {
-	return mr->odp ? IB_ACCESS_ON_DEMAND | IB_ZERO_BASED :
-			 IB_ACCESS_ON_DEMAND;
+	return mr->odp ? IB_ACCESS_ON_DEMAND | IB_ZERO_BASED |
+			 IB_ACCESS_FLUSH_PERSISTENT : IB_ACCESS_ON_DEMAND;
 }
 
 /*
@@ -509,7 +609,7 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->key.access & ~ARX_KEY_LOCAL;
-	if (access & ~(ARX_MR_USER_ACCESS | ARX_MR_ODP_ACCESS) ||
+	if (access & ~(ARX_MR_OWN_ACCESS | ARX_MR_ODP_ACCESS) ||
 	    mr->key.kind != ARX_KEY_USER)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!(flags & IB_MR_REREG_TRANS) &&

@@ -12,6 +12,7 @@
  * struct arx_mr - memory region
  * @key: lkey and rkey
  * @block_shift: log2 of the block size
+ * @persistent: what peers write is persistent once it is acknowledged
  * @nblocks: entries of @blocks filled
  * @max_blocks: entries of @blocks allocated
  * @blocks: kernel address of each block; a DMA MR has none, its addresses are
@@ -28,6 +29,7 @@
 struct arx_mr {
 	struct arx_key key;
 	u8 block_shift;
+	bool persistent;
 	u32 nblocks;
 	u32 max_blocks;
 	void **blocks;
@@ -45,6 +47,7 @@ static inline struct arx_mr *to_arx_mr(struct ib_mr *ib)
 void *arx_mr_at_blocks(const struct arx_key *key, u64 iova, u32 *len);
 int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access);
 int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig);
+int arx_mr_write_word(const struct arx_key *key, u64 iova, u64 value);
 
 /**
  * arx_mr_at - address of a byte that a key names
@@ -96,6 +99,24 @@ static inline bool arx_mr_absent(const struct arx_key *key, u64 iova, u32 len,
 	return arx_odp_in_use() && arx_mr_lacks(key, iova, len, write, want);
 }
 
+void __cold arx_mr_write_back(const struct arx_key *key, u64 iova, u32 len);
+
+/**
+ * arx_mr_persist - make bytes that a peer has written persistent, if the region
+ *	asks for that
+ * @key: from arx_key_get()
+ * @iova: the first byte, in bounds
+ * @len: bytes, in bounds
+ *
+ * Context: in the section of arx_key_get().
+ */
+static inline void arx_mr_persist(const struct arx_key *key, u64 iova, u32 len)
+{
+	if (unlikely(key->mr->persistent))
+		arx_mr_write_back(key, iova, len);
+}
+
+bool arx_mr_has_pmem(void);
 struct ib_mr *arx_mr_of_pages(struct ib_pd *pd, u64 offset, u64 length,
 			      int access, void *(*page)(void *of, size_t n),
 			      void *of);

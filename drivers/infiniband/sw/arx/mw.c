@@ -9,7 +9,8 @@
 #include "mw.h"
 
 #define ARX_MW_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-			 IB_ACCESS_REMOTE_ATOMIC)
+			 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_FLUSH_GLOBAL | \
+			 IB_ACCESS_FLUSH_PERSISTENT)
 
 /* Access that a bind may ask for; IB_ACCESS_LOCAL_WRITE means nothing. */
 #define ARX_MW_ACCESS	(ARX_MW_REMOTE | IB_ACCESS_LOCAL_WRITE |	\
@@ -40,6 +41,8 @@ static struct arx_key *arx_mw_region(const struct arx_key_use *by,
 	if (wqe->bind.access & (IB_ACCESS_REMOTE_WRITE |
 				IB_ACCESS_REMOTE_ATOMIC))
 		range.access |= IB_ACCESS_LOCAL_WRITE;
+	/* The region knows whether its memory is persistent. */
+	range.access |= wqe->bind.access & IB_ACCESS_FLUSH_PERSISTENT;
 	if (!region || !arx_key_has_windows(region) ||
 	    !arx_key_allows(region, &range))
 		return NULL;

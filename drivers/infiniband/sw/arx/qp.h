@@ -58,8 +58,7 @@ struct arx_swqe {
 
 static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
 {
-	return swqe->op == ARX_OP_READ || swqe->op == ARX_OP_COMPARE_SWAP ||
-	       swqe->op == ARX_OP_FETCH_ADD;
+	return arx_is_rd(swqe->op);
 }
 
 /**
@@ -232,20 +231,20 @@ struct arx_watch {
 };
 
 /**
- * struct arx_rd - a READ or atomic at the responder
- * @atomic: else a READ
+ * struct arx_rd - a READ, an atomic or the like at the responder
+ * @op: enum arx_op of the request, see arx_is_rd()
  * @psn: PSN of the request, and of the first response packet
  * @npkts: response packets
  * @va: address in the request
  * @rkey: key in the request
- * @length: READ: bytes
- * @orig: atomic: the value before
+ * @length: READ: bytes; else 0
+ * @orig: compare and swap, fetch and add: the value before
  * @msn: MSN of the response
  * @srqn: XRC: SRQ number in the request
  * @replay: replay for a duplicate request
  */
 struct arx_rd {
-	bool atomic;
+	u8 op;
 	bool replay;
 	u32 psn;
 	u32 npkts;

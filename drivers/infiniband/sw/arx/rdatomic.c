@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * READ and atomic requests at the responder, and the order of responses. A
- * request is stored until max_dest_rd_atomic newer ones have come, so that a
- * duplicate gets the same response (9.4.5, 9.7.5.1.4): an atomic its stored
- * value, a READ the present content of memory. Responses leave in the order of
- * the requests; an ACK or NAK waits for the responses before it.
+ * Requests with a response of their own (READ, atomics, FLUSH, ATOMIC WRITE) at
+ * the responder, and the order of responses. A request is stored until
+ * max_dest_rd_atomic newer ones have come, so that a duplicate gets the same
+ * response (9.4.5, 9.7.5.1.4): an atomic its stored value, a READ the present
+ * content of memory. A duplicate is never executed again. FLUSH and ATOMIC
+ * WRITE are executed when they arrive, and answered as a READ of no bytes is.
+ * Responses leave in the order of the requests; an ACK or NAK waits for the
+ * responses before it.
  */
 
 #include "ack.h"
@@ -198,23 +201,126 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 	if (at && len == sizeof(u64))
 		err = arx_mr_atomic(at, swap, swap ? h->compare : h->swap_add,
 				    h->swap_add, orig);
+	if (!err)
+		arx_mr_persist(key, h->va, sizeof(u64));
 	arx_key_put(key);
 	return err ? ARX_INVALID : ARX_GRANTED;
 }
 
+/*
+ * All that a peer wrote on this QP before is visible to all CPUs, and what was
+ * written to a region of persistent memory is persistent: the responder has
+ * written each piece back when it placed it. So only the rights remain to be
+ * checked. The whole region, or no bytes of it, needs no range.
+ */
+static enum arx_verdict arx_rdatomic_do_flush(struct arx_qp *qp,
+					      const struct arx_headers *h)
+{
+	bool range = h->selectivity == IB_FLUSH_RANGE;
+	struct arx_key_use use =
+		arx_qp_key_use(qp, qp->resp.target.rkey_pd, h->rkey, 0, h->va,
+			       range ? h->dma_len : 0);
+
+	if (!h->placement ||
+	    h->placement & ~(IB_FLUSH_GLOBAL | IB_FLUSH_PERSISTENT) ||
+	    h->selectivity > IB_FLUSH_MR || use.length > ARX_MAX_MSG)
+		return ARX_INVALID;
+	if (h->placement & IB_FLUSH_GLOBAL)
+		use.access |= IB_ACCESS_FLUSH_GLOBAL;
+	if (h->placement & IB_FLUSH_PERSISTENT)
+		use.access |= IB_ACCESS_FLUSH_PERSISTENT;
+	if (use.access & ~qp->attr.qp_access_flags)
+		return ARX_INVALID;
+	if ((!range || use.length) && arx_key_check(&use) != ARX_KEY_GRANTED)
+		return ARX_NO_ACCESS;
+	return ARX_GRANTED;
+}
+
+/* Store eight bytes by one instruction; -EFAULT as arx_responder_rx(). */
+static int arx_rdatomic_do_write(struct arx_qp *qp, struct arx_run *run,
+				 enum arx_verdict *verdict)
+{
+	const struct arx_headers *h = &run->h;
+	struct arx_key_use use =
+		arx_qp_key_use(qp, qp->resp.target.rkey_pd, h->rkey,
+			       IB_ACCESS_REMOTE_WRITE, h->va, sizeof(u64));
+	struct arx_iter to __uninitialized;
+	struct arx_pages want;
+	struct arx_key *key;
+	u64 value;
+
+	*verdict = ARX_INVALID;
+	if (h->va % sizeof(u64) || h->dma_len != sizeof(value) ||
+	    run->len != sizeof(value) ||
+	    !(qp->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE))
+		return 0;
+	arx_iter_buf(&to, &value);
+	if (arx_iter_copy(&to, &run->payload, sizeof(value)) != ARX_COPY_OK)
+		return -EFAULT;
+
+	*verdict = ARX_NO_ACCESS;
+	if (arx_key_get(&use, &key) != ARX_KEY_GRANTED)
+		return 0;
+	if (arx_mr_absent(key, h->va, sizeof(value), true, &want)) {
+		arx_key_put(key);
+		if (arx_paging_wait(qp, &qp->resp.paging, &want))
+			*verdict = ARX_NO_PAGES;
+		return 0;
+	}
+	*verdict = arx_mr_write_word(key, h->va, value) ? ARX_INVALID :
+							  ARX_GRANTED;
+	arx_key_put(key);
+	return 0;
+}
+
+/* Execute a request, or only check it if it is a READ. */
+static int arx_rdatomic_execute(struct arx_qp *qp, struct arx_run *run,
+				u64 *orig, enum arx_verdict *verdict)
+{
+	switch (run->h.op) {
+	case ARX_OP_READ:
+		*verdict = arx_rdatomic_check_read(qp, &run->h);
+		return 0;
+	case ARX_OP_FLUSH:
+		*verdict = arx_rdatomic_do_flush(qp, &run->h);
+		return 0;
+	case ARX_OP_ATOMIC_WRITE:
+		return arx_rdatomic_do_write(qp, run, verdict);
+	default:
+		*verdict = arx_rdatomic_do_atomic(qp, &run->h, orig);
+		return 0;
+	}
+}
+
+static void arx_rdatomic_count(struct arx_qp *qp, enum arx_op op)
+{
+	switch (op) {
+	case ARX_OP_READ:
+		arx_count(qp, RX_READS);
+		break;
+	case ARX_OP_FLUSH:
+		arx_count(qp, RX_FLUSHES);
+		break;
+	default:
+		arx_count(qp, RX_ATOMICS);
+	}
+}
+
 /**
- * arx_rdatomic_request - serve a READ or atomic with the expected PSN
+ * arx_rdatomic_request - serve a READ, an atomic or the like with the expected
+ *	PSN
  * @qp: RC QP
  * @run: the request
  *
  * Context: responder's lock held.
+ * Return: as arx_responder_rx().
  */
-void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
+int arx_rdatomic_request(struct arx_qp *qp, struct arx_run *run)
 {
 	const struct arx_headers *h = &run->h;
 	struct arx_resp *resp = &qp->resp;
 	struct arx_rd rd = {
-		.atomic = h->op != ARX_OP_READ,
+		.op = h->op,
 		.psn = h->psn,
 		.npkts = 1,
 		.va = h->va,
@@ -222,29 +328,27 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 		.srqn = qp->resp.srqn,
 	};
 	enum arx_verdict verdict;
+	int err;
 
 	/* More requests at a time than negotiated: 9.7.7.1 */
 	if (arx_rdatomic_due(resp) >= qp->attr.max_dest_rd_atomic ||
 	    arx_rdatomic_full(resp)) {
 		arx_ack_refuse(qp, ARX_INVALID);
-		return;
+		return 0;
 	}
-	if (rd.atomic) {
-		verdict = arx_rdatomic_do_atomic(qp, h, &rd.orig);
-	} else {
-		verdict = arx_rdatomic_check_read(qp, h);
+	err = arx_rdatomic_execute(qp, run, &rd.orig, &verdict);
+	if (err)
+		return err;
+	if (verdict != ARX_GRANTED) {
+		arx_ack_refuse(qp, verdict);
+		return 0;
+	}
+
+	if (rd.op == ARX_OP_READ) {
 		rd.length = h->dma_len;
 		rd.npkts = arx_run_npkts(rd.length, qp->mtu);
 	}
-	if (verdict != ARX_GRANTED) {
-		arx_ack_refuse(qp, verdict);
-		return;
-	}
-
-	if (rd.atomic)
-		arx_count(qp, RX_ATOMICS);
-	else
-		arx_count(qp, RX_READS);
+	arx_rdatomic_count(qp, rd.op);
 	resp->epsn = arx_psn_add(resp->epsn, rd.npkts);
 	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;
@@ -253,6 +357,7 @@ void arx_rdatomic_request(struct arx_qp *qp, const struct arx_run *run)
 	arx_rdatomic_queue(resp, &rd, &resp->due);
 	/* The response acknowledges all requests before, and voids a NAK. */
 	resp->ack_due = false;
+	return 0;
 }
 
 /* The stored request that contains @psn; an empty slot contains none. */
@@ -271,7 +376,7 @@ static struct arx_rd *arx_rdatomic_find(struct arx_resp *resp, u32 psn)
 }
 
 /**
- * arx_rdatomic_replay - respond to a duplicate READ or atomic
+ * arx_rdatomic_replay - respond to a duplicate READ, atomic or the like
  * @qp: RC QP
  * @run: the request; a READ may ask for the tail of the first request only
  *
@@ -283,14 +388,12 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 {
 	const struct arx_headers *h = &run->h;
 	struct arx_resp *resp = &qp->resp;
-	bool read = h->op == ARX_OP_READ;
 	struct arx_rd *stored;
 	struct arx_rd rd;
 	u64 off;
 
 	stored = arx_rdatomic_find(resp, h->psn);
-	if (!stored || stored->atomic == read ||
-	    stored->rkey != h->rkey ||
+	if (!stored || stored->op != h->op || stored->rkey != h->rkey ||
 	    (arx_has_xrceth(h) && stored->srqn != h->srqn))
 		return;
 
@@ -298,7 +401,7 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 	off = (u64)arx_psn_diff(h->psn, stored->psn) * qp->mtu;
 	if (h->va - stored->va != off)
 		return;
-	if (!rd.atomic) {
+	if (rd.op == ARX_OP_READ) {
 		if (off > stored->length || h->dma_len > stored->length - off)
 			return;
 		rd.psn = h->psn;
@@ -410,8 +513,8 @@ static int arx_rdatomic_payload(struct arx_qp *qp, struct arx_iter *it,
 }
 
 /*
- * Send the next run of a READ response, about @most bytes. Returns their
- * number, or an error.
+ * Send the next run of a READ response, about @most bytes; no bytes for a FLUSH
+ * or ATOMIC WRITE. Returns their number, or an error.
  */
 static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 				  struct arx_reply *reply, u32 most)
@@ -480,6 +583,19 @@ static __cold void arx_rdatomic_add_report(struct arx_qp *qp,
 	arx_run_size(run, n * sizeof(*words));
 }
 
+/* As arx_rdatomic_send_read(). */
+static int arx_rdatomic_send(struct arx_qp *qp, struct arx_av *av,
+			     struct arx_reply *reply, u32 most)
+{
+	switch (reply->rd.op) {
+	case ARX_OP_COMPARE_SWAP:
+	case ARX_OP_FETCH_ADD:
+		return arx_rdatomic_send_atomic(qp, av, reply);
+	default:
+		return arx_rdatomic_send_read(qp, av, reply, most);
+	}
+}
+
 /* Send the ACK or NAK after the responses. */
 static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 {
@@ -539,9 +655,7 @@ static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av,
 
 			if (!*bytes)
 				return false;
-			sent = reply->rd.atomic ?
-			       arx_rdatomic_send_atomic(qp, av, reply) :
-			       arx_rdatomic_send_read(qp, av, reply, *bytes);
+			sent = arx_rdatomic_send(qp, av, reply, *bytes);
 			if (sent == -EAGAIN)
 				return false;
 			if (sent < 0)

@@ -139,6 +139,9 @@ static void arx_requester_count(struct arx_qp *qp, const struct arx_swqe *swqe)
 	case ARX_OP_READ:
 		arx_count(qp, RDMA_READS);
 		break;
+	case ARX_OP_FLUSH:
+		arx_count(qp, RDMA_FLUSHES);
+		break;
 	default:
 		arx_count(qp, RDMA_ATOMICS);
 	}
@@ -600,6 +603,65 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe,
 	return may;
 }
 
+/*
+ * Set what the request of a READ, an atomic or the like says; a READ asks for
+ * @left bytes from @offset on.
+ */
+static void arx_requester_rd_headers(const struct arx_swqe *swqe, u32 offset,
+				     u32 left, struct arx_headers *h)
+{
+	const struct arx_send_wqe *wqe = &swqe->wqe;
+
+	h->flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ | ARX_REPORTS;
+	/* at the same place for all of them */
+	h->va = wqe->rdma.remote_addr + offset;
+	h->rkey = wqe->rdma.rkey;
+	switch (swqe->op) {
+	case ARX_OP_COMPARE_SWAP:
+		h->compare = wqe->atomic.compare_add;
+		h->swap_add = wqe->atomic.swap;
+		break;
+	case ARX_OP_FETCH_ADD:
+		h->swap_add = wqe->atomic.compare_add;
+		break;
+	case ARX_OP_FLUSH:
+		h->placement = wqe->flush.placement;
+		h->selectivity = wqe->flush.selectivity;
+		h->dma_len = wqe->flush.length;
+		break;
+	default:
+		h->dma_len = left;
+	}
+}
+
+/*
+ * Set the payload of an ATOMIC WRITE; no other request with a response of its
+ * own has one. If it must not be read, or the response must not be written, the
+ * WQE has failed or waits for pages: false, and @turn says which.
+ */
+static bool arx_requester_rd_payload(struct arx_qp *qp, struct arx_swqe *swqe,
+				     struct arx_run *run, enum arx_turn *turn)
+{
+	struct arx_pages want;
+	bool may;
+
+	if (swqe->op != ARX_OP_ATOMIC_WRITE)
+		return arx_requester_may_place(qp, swqe, turn);
+	arx_requester_payload(qp, qp->req.sent, swqe, &run->payload);
+	arx_run_size(run, swqe->length);
+	may = arx_iter_check(&run->payload, run->len);
+	if (may && !arx_iter_absent(&run->payload, run->len, run->len, &want))
+		return true;
+	arx_iter_end(&run->payload);
+	if (may) {
+		*turn = arx_requester_pages(qp, swqe, &want);
+		return false;
+	}
+	arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+	*turn = ARX_TURN_GO;
+	return false;
+}
+
 /* READ and atomics: one request packet, one or many response packets. */
 static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 					    struct arx_swqe *swqe,
@@ -619,24 +681,10 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 
 	if (!arx_requester_rd_fits(qp, npkts))
 		return ARX_TURN_WAIT;
-	if (!arx_requester_may_place(qp, swqe, &turn))
-		return turn;
-
 	arx_requester_headers(qp, swqe, &run);
-	run.h.flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ | ARX_REPORTS;
-	if (swqe->op == ARX_OP_READ) {
-		run.h.va = swqe->wqe.rdma.remote_addr + req->offset;
-		run.h.rkey = swqe->wqe.rdma.rkey;
-		run.h.dma_len = left;
-	} else {
-		bool swap = swqe->op == ARX_OP_COMPARE_SWAP;
-
-		run.h.va = swqe->wqe.atomic.remote_addr;
-		run.h.rkey = swqe->wqe.atomic.rkey;
-		run.h.compare = swap ? swqe->wqe.atomic.compare_add : 0;
-		run.h.swap_add = swap ? swqe->wqe.atomic.swap :
-					swqe->wqe.atomic.compare_add;
-	}
+	arx_requester_rd_headers(swqe, req->offset, left, &run.h);
+	if (!arx_requester_rd_payload(qp, swqe, &run, &turn))
+		return turn;
 
 	req->rd_sent++;
 	req->rd_psns += npkts;

@@ -260,6 +260,8 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 		err = arx_iter_copy_to_end(&to, &run->payload, run->len);
 	else
 		err = arx_iter_copy(&to, &run->payload, run->len);
+	if (likely(err == ARX_COPY_OK))
+		arx_mr_persist(to.key, resp->va, run->len);
 	arx_iter_end(&to);
 	switch (err) {
 	case ARX_COPY_BAD_SOURCE:
@@ -547,10 +549,9 @@ static int arx_responder_serve(struct arx_qp *qp, struct arx_run *run)
 {
 	if (run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE)
 		return arx_responder_message(qp, run);
-	if (qp->resp.in_message || run->h.op == ARX_OP_RESERVED)
-		arx_ack_refuse(qp, ARX_INVALID);
-	else
-		arx_rdatomic_request(qp, run);
+	if (!qp->resp.in_message && run->h.op != ARX_OP_RESERVED)
+		return arx_rdatomic_request(qp, run);
+	arx_ack_refuse(qp, ARX_INVALID);
 	return 0;
 }
 

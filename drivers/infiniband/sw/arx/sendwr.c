@@ -83,6 +83,16 @@ static const struct arx_sendwr_kind arx_sendwr_kinds[] = {
 		.wc = IB_WC_FETCH_ADD,
 		.incoming = true,
 	},
+	[IB_WR_FLUSH] = {
+		.on = ON_RC | ON_XRC,
+		.op = ARX_OP_FLUSH,
+		.wc = IB_WC_FLUSH,
+	},
+	[IB_WR_ATOMIC_WRITE] = {
+		.on = ON_RC | ON_XRC,
+		.op = ARX_OP_ATOMIC_WRITE,
+		.wc = IB_WC_ATOMIC_WRITE,
+	},
 	[IB_WR_LOCAL_INV] = {
 		.on = ON_RC | ON_XRC | ON_UC,
 		.wc = IB_WC_LOCAL_INV,
@@ -178,6 +188,34 @@ static struct arx_av *arx_sendwr_av(struct arx_qp *qp,
 	return av;
 }
 
+static enum ib_wc_status arx_sendwr_check_flush(const struct arx_swqe *swqe)
+{
+	const struct arx_send_wqe *wqe = &swqe->wqe;
+
+	if (!wqe->flush.placement ||
+	    wqe->flush.placement & ~(IB_FLUSH_GLOBAL | IB_FLUSH_PERSISTENT) ||
+	    wqe->flush.selectivity > IB_FLUSH_MR)
+		return IB_WC_LOC_QP_OP_ERR;
+	if (swqe->length || wqe->flush.length > ARX_MAX_MSG)
+		return IB_WC_LOC_LEN_ERR;
+	return IB_WC_SUCCESS;
+}
+
+/* A request with a response of its own; a READ takes PSNs for all of it. */
+static enum ib_wc_status arx_sendwr_check_rd(const struct arx_qp *qp,
+					     struct arx_swqe *swqe)
+{
+	if (!qp->attr.max_rd_atomic)
+		return IB_WC_LOC_QP_OP_ERR;
+	if (swqe->op == ARX_OP_READ)
+		return IB_WC_SUCCESS;
+
+	swqe->npkts = 1;
+	if (swqe->op == ARX_OP_FLUSH)
+		return arx_sendwr_check_flush(swqe);
+	return swqe->length == sizeof(u64) ? IB_WC_SUCCESS : IB_WC_LOC_LEN_ERR;
+}
+
 static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 					  struct arx_swqe *swqe)
 {
@@ -219,14 +257,8 @@ static enum ib_wc_status arx_sendwr_check(struct arx_qp *qp,
 	if (arx_qp_is_connected(qp))
 		swqe->npkts = arx_run_npkts(swqe->length, qp->mtu);
 
-	if (kind->incoming && !qp->attr.max_rd_atomic)
-		return IB_WC_LOC_QP_OP_ERR;
-	if (kind->op == ARX_OP_COMPARE_SWAP || kind->op == ARX_OP_FETCH_ADD) {
-		if (swqe->length != sizeof(u64))
-			return IB_WC_LOC_LEN_ERR;
-		swqe->npkts = 1;
-	}
-	return IB_WC_SUCCESS;
+	return arx_is_rd(kind->op) ? arx_sendwr_check_rd(qp, swqe) :
+				     IB_WC_SUCCESS;
 }
 
 /**
@@ -352,6 +384,7 @@ static int arx_sendwr_write_body(struct arx_qp *qp, const struct ib_send_wr *wr,
 		fallthrough;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_READ:
+	case IB_WR_ATOMIC_WRITE:
 		wqe->rdma.remote_addr = rdma_wr(wr)->remote_addr;
 		wqe->rdma.rkey = rdma_wr(wr)->rkey;
 		return 0;

@@ -33,6 +33,8 @@ TRACE_DEFINE_ENUM(ARX_OP_ACK);
 TRACE_DEFINE_ENUM(ARX_OP_ATOMIC_ACK);
 TRACE_DEFINE_ENUM(ARX_OP_COMPARE_SWAP);
 TRACE_DEFINE_ENUM(ARX_OP_FETCH_ADD);
+TRACE_DEFINE_ENUM(ARX_OP_FLUSH);
+TRACE_DEFINE_ENUM(ARX_OP_ATOMIC_WRITE);
 TRACE_DEFINE_ENUM(IB_QPS_RESET);
 TRACE_DEFINE_ENUM(IB_QPS_INIT);
 TRACE_DEFINE_ENUM(IB_QPS_RTR);
@@ -50,7 +52,9 @@ TRACE_DEFINE_ENUM(IB_QPS_ERR);
 		{ ARX_OP_ACK, "ack" },			\
 		{ ARX_OP_ATOMIC_ACK, "atomic-ack" },	\
 		{ ARX_OP_COMPARE_SWAP, "swap" },	\
-		{ ARX_OP_FETCH_ADD, "add" })
+		{ ARX_OP_FETCH_ADD, "add" },		\
+		{ ARX_OP_FLUSH, "flush" },		\
+		{ ARX_OP_ATOMIC_WRITE, "atomic-write" })
 
 /* enum arx_pkt_flags, whose values do not change: the wire has them. */
 #define arx_show_flags(flags)				\

@@ -64,6 +64,8 @@ static const struct arx_opcode arx_opcodes[ARX_CODE + 1] = {
 	[0x14] = { ARX_OP_FETCH_ADD, ONLY, ACKED },
 	[0x16] = { ARX_OP_SEND, ARX_LAST | ARX_INV, ACKED },
 	[0x17] = { ARX_OP_SEND, ONLY | ARX_INV, ACKED },
+	[0x1c] = { ARX_OP_FLUSH, ONLY, ACKED },
+	[0x1d] = { ARX_OP_ATOMIC_WRITE, ONLY, ACKED },
 };
 
 /* The inverse of arx_opcodes. */
@@ -97,6 +99,8 @@ static const u8 arx_codes[][ARX_SHAPE + 1] = {
 	[ARX_OP_ATOMIC_ACK] = { [ONLY] = 0x12 },
 	[ARX_OP_COMPARE_SWAP] = { [ONLY] = 0x13 },
 	[ARX_OP_FETCH_ADD] = { [ONLY] = 0x14 },
+	[ARX_OP_FLUSH] = { [ONLY] = 0x1c },
+	[ARX_OP_ATOMIC_WRITE] = { [ONLY] = 0x1d },
 };
 
 /*
@@ -130,6 +134,7 @@ struct arx_atomic_eth {
 } __packed;
 
 #define ARX_XRCETH_LEN		4
+#define ARX_FETH_LEN		4
 #define ARX_AETH_LEN		4
 #define ARX_ATOMIC_ACK_LEN	8
 #define ARX_IMM_LEN		4	/* also the IETH's */
@@ -143,6 +148,8 @@ struct arx_atomic_eth {
 #define ARX_BTH_BECN		BIT(30)
 #define ARX_BTH_ACK_REQ		BIT(31)
 #define ARX_BTH_REPORTS		BIT(24)	/* of the reserved bits */
+#define ARX_FETH_SELECTIVITY	GENMASK(5, 4)
+#define ARX_FETH_PLACEMENT	GENMASK(3, 0)
 #define ARX_AETH_SYNDROME	GENMASK(31, 24)
 #define ARX_AETH_MSN		GENMASK(23, 0)
 
@@ -155,7 +162,8 @@ static bool arx_has_service_header(const struct arx_headers *h)
 
 static bool arx_has_reth(const struct arx_headers *h)
 {
-	return h->op == ARX_OP_READ ||
+	return h->op == ARX_OP_READ || h->op == ARX_OP_FLUSH ||
+	       h->op == ARX_OP_ATOMIC_WRITE ||
 	       (h->op == ARX_OP_WRITE && h->flags & ARX_FIRST);
 }
 
@@ -174,7 +182,8 @@ static bool arx_has_aeth(const struct arx_headers *h)
 static bool arx_has_payload(const struct arx_headers *h)
 {
 	return h->op == ARX_OP_SEND || h->op == ARX_OP_WRITE ||
-	       h->op == ARX_OP_READ_RESPONSE || h->op == ARX_OP_RESERVED;
+	       h->op == ARX_OP_READ_RESPONSE || h->op == ARX_OP_RESERVED ||
+	       h->op == ARX_OP_ATOMIC_WRITE;
 }
 
 /* Set the fields of @h that the opcode defines. */
@@ -222,6 +231,8 @@ int arx_headers_len(const struct arx_headers *h)
 	if (arx_has_service_header(h))
 		len += h->service == ARX_SERVICE_UD ? sizeof(struct arx_deth) :
 						      ARX_XRCETH_LEN;
+	if (h->op == ARX_OP_FLUSH)
+		len += ARX_FETH_LEN;
 	if (arx_has_reth(h))
 		len += sizeof(struct arx_reth);
 	if (arx_has_atomic_eth(h))
@@ -271,6 +282,13 @@ static void *arx_write_service_header(const struct arx_headers *h, void *to)
 	return deth + 1;
 }
 
+static void *arx_write_feth(const struct arx_headers *h, void *to)
+{
+	put_unaligned_be32(FIELD_PREP(ARX_FETH_SELECTIVITY, h->selectivity) |
+			   FIELD_PREP(ARX_FETH_PLACEMENT, h->placement), to);
+	return to + ARX_FETH_LEN;
+}
+
 static void *arx_write_reth(const struct arx_headers *h, struct arx_reth *reth)
 {
 	reth->va = cpu_to_be64(h->va);
@@ -315,6 +333,8 @@ int arx_headers_write(const struct arx_headers *h, void *to)
 
 	if (arx_has_service_header(h))
 		p = arx_write_service_header(h, p);
+	if (h->op == ARX_OP_FLUSH)
+		p = arx_write_feth(h, p);
 	if (arx_has_reth(h))
 		p = arx_write_reth(h, p);
 	if (arx_has_atomic_eth(h))
@@ -393,6 +413,15 @@ static const void *arx_read_service_header(struct arx_headers *h,
 	return deth + 1;
 }
 
+static const void *arx_read_feth(struct arx_headers *h, const void *from)
+{
+	u32 feth = get_unaligned_be32(from);
+
+	h->selectivity = FIELD_GET(ARX_FETH_SELECTIVITY, feth);
+	h->placement = FIELD_GET(ARX_FETH_PLACEMENT, feth);
+	return from + ARX_FETH_LEN;
+}
+
 static const void *arx_read_reth(struct arx_headers *h,
 				 const struct arx_reth *reth)
 {
@@ -434,6 +463,8 @@ void arx_extensions_read(struct arx_headers *h, const void *bth)
 		return;
 	if (arx_has_service_header(h))
 		p = arx_read_service_header(h, p);
+	if (h->op == ARX_OP_FLUSH)
+		p = arx_read_feth(h, p);
 	if (arx_has_reth(h))
 		p = arx_read_reth(h, p);
 	if (arx_has_atomic_eth(h))

@@ -34,9 +34,21 @@ enum arx_op {
 	ARX_OP_ATOMIC_ACK,
 	ARX_OP_COMPARE_SWAP,
 	ARX_OP_FETCH_ADD,
+	ARX_OP_FLUSH,
+	ARX_OP_ATOMIC_WRITE,
 	ARX_OP_CNP,
 	ARX_OP_RESERVED,	/* RC, XRC: undefined opcode, to be refused */
 };
+
+/*
+ * True if a request has a response of its own, which a plain ACK cannot
+ * replace. The limit of READs and atomics outstanding is for all of these.
+ */
+static inline bool arx_is_rd(enum arx_op op)
+{
+	return op == ARX_OP_READ || (op >= ARX_OP_COMPARE_SWAP &&
+				     op <= ARX_OP_ATOMIC_WRITE);
+}
 
 /* True if a responder sends it, to a completer; else it is a request. */
 static inline bool arx_is_response(enum arx_op op)
@@ -78,6 +90,7 @@ enum arx_pkt_flags {
  * @service: enum arx_service
  * @flags: enum arx_pkt_flags
  * @pad: pad bytes after the payload
+ * @placement: FETH: enum ib_placement_type, four bits
  * @pkey: partition key
  * @qpn: destination QPN
  * @psn: packet sequence number
@@ -88,6 +101,7 @@ enum arx_pkt_flags {
  * @compare: AtomicETH
  * @orig: AtomicAckETH
  * @syndrome: AETH
+ * @selectivity: FETH: enum ib_selectivity_level, two bits
  * @msn: AETH
  * @qkey: DETH
  * @src_qpn: DETH
@@ -99,6 +113,7 @@ struct arx_headers {
 	u8 service;
 	u16 flags;
 	u8 pad;
+	u8 placement;
 	u16 pkey;
 	u32 qpn;
 	u32 psn;
@@ -109,6 +124,7 @@ struct arx_headers {
 	u64 compare;
 	u64 orig;
 	u8 syndrome;
+	u8 selectivity;
 	u32 msn;
 	union {
 		u32 qkey;

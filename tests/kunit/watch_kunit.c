@@ -260,6 +260,18 @@ static void watch__ends_in_vain(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
+/* The timer of a stream that is over does not end an interval of the next. */
+static void watch__old_interval(struct kunit *test)
+{
+	struct arx_qp *qp = watched_qp(test);
+
+	pair_look(test->priv, 0);
+	post_and_kick(test, 8, 0, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+	post_and_kick(test, 1, 0, 8);
+	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
+}
+
 /* The worker has been told to poll. */
 static void watch__wakes_the_worker(struct kunit *test)
 {
@@ -438,6 +450,7 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__looks),
 	KUNIT_CASE(watch__counts_what_was_posted),
 	KUNIT_CASE(watch__ends_in_vain),
+	KUNIT_CASE(watch__old_interval),
 	KUNIT_CASE(watch__wakes_the_worker),
 	KUNIT_CASE(watch__polls_again),
 	KUNIT_CASE(watch__begins_again),

@@ -203,7 +203,10 @@ void arx_watch_forget(struct arx_qp *qp)
 bool arx_watch_update(struct arx_qp *qp)
 {
 	u32 posted = arx_watch_posted(qp);
+	bool over = test_bit(ARX_REQ_POLL, &qp->req.pending);
 
+	if (over)
+		clear_bit(ARX_REQ_POLL, &qp->req.pending);
 	if (!qp->watch.on) {
 		if (arx_watch_begins(qp, posted))
 			arx_watch_start(qp);
@@ -213,9 +216,8 @@ bool arx_watch_update(struct arx_qp *qp)
 		qp->watch.polled = posted;
 		WRITE_ONCE(qp->watch.found, local_clock());
 	}
-	if (!test_bit(ARX_REQ_POLL, &qp->req.pending))
+	if (!over)
 		return true;
-	clear_bit(ARX_REQ_POLL, &qp->req.pending);
 	if (arx_watch_goes_on(qp, posted - qp->watch.last_posted)) {
 		qp->watch.last_posted = posted;
 		arx_watch_interval(qp);

@@ -233,6 +233,8 @@ bool arx_watch_update(struct arx_qp *qp)
  * @qp: any QP that the worker has just run
  *
  * A worker that shares its CPU with another task leaves the CPU to that task.
+ * The clocks of two CPUs may differ a little, so the time since the last
+ * request may be negative.
  *
  * Context: the worker.
  * Return: true if it should.
@@ -240,7 +242,8 @@ bool arx_watch_update(struct arx_qp *qp)
 bool arx_watch_again(struct arx_qp *qp)
 {
 	if (!READ_ONCE(qp->watch.on) || !single_task_running() ||
-	    local_clock() - READ_ONCE(qp->watch.found) >= ARX_WATCH_SPIN_NS)
+	    (s64)(local_clock() - READ_ONCE(qp->watch.found)) >=
+		    ARX_WATCH_SPIN_NS)
 		return false;
 	arx_count(qp, LOOKS_AWAY);
 	return true;

@@ -12,31 +12,12 @@
 #include "keep.c"
 #include "loss.c"
 
-static int loss_init(struct kunit *test)
-{
-	test->priv = pair_new(test);
-	return 0;
-}
-
-static void loss_exit(struct kunit *test)
-{
-	if (test->priv)
-		pair_free(test->priv);
-}
-
 static struct pair *by_wire(struct kunit *test)
 {
-	struct pair *p = test->priv;
+	struct pair *p = pair_by_wire(test);
 
-	pair_connect(test, p, IB_QPT_RC);
-	p->dev.port_active = false;
 	memset(p->side[0].buf, 0x5a, BUF);
 	return p;
-}
-
-static u64 count_of(struct pair *p, enum arx_counter counter)
-{
-	return arx_stats_sum(p->dev.stats, counter);
 }
 
 #define WHOLE	(ARX_FIRST | ARX_LAST | ARX_ACK_REQ)
@@ -1173,8 +1154,8 @@ static struct kunit_case loss_cases[] = {
 
 static struct kunit_suite loss_suite = {
 	.name = "arx_loss",
-	.init = loss_init,
-	.exit = loss_exit,
+	.init = pair_init,
+	.exit = pair_exit,
 	.test_cases = loss_cases,
 };
 

@@ -287,6 +287,26 @@ void pair_free(struct pair *p)
 	arx_worker_exit();
 }
 
+/**
+ * pair_init - a suite's init function: the test's priv is a pair
+ * @test: the test
+ */
+int pair_init(struct kunit *test)
+{
+	test->priv = pair_new(test);
+	return 0;
+}
+
+/**
+ * pair_exit - a suite's exit function, beside pair_init()
+ * @test: the test
+ */
+void pair_exit(struct kunit *test)
+{
+	if (test->priv)
+		pair_free(test->priv);
+}
+
 static void pair_make_kind(struct kunit *test, struct pair *p, int side,
 			   enum ib_qp_type type, const struct arx_qp_kind *kind)
 {
@@ -458,6 +478,25 @@ void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type)
 	for (i = 0; i < 2; i++)
 		pair_make_qp(test, p, i, type);
 	pair_join(test, p);
+}
+
+/**
+ * pair_by_wire - connect the test's RC QPs, whose runs stay on the wire
+ * @test: its priv is the pair
+ */
+struct pair *pair_by_wire(struct kunit *test)
+{
+	struct pair *p = test->priv;
+
+	pair_connect(test, p, IB_QPT_RC);
+	p->dev.port_active = false;
+	return p;
+}
+
+/* A counter of the device. */
+u64 count_of(struct pair *p, enum arx_counter counter)
+{
+	return arx_stats_sum(p->dev.stats, counter);
 }
 
 /**

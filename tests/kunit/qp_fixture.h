@@ -112,6 +112,8 @@ struct pair {
 /* Create and destroy. */
 struct pair *pair_new(struct kunit *test);
 void pair_free(struct pair *p);
+int pair_init(struct kunit *test);
+void pair_exit(struct kunit *test);
 void pair_make_qp(struct kunit *test, struct pair *p, int side,
 		  enum ib_qp_type type);
 void pair_make_half(struct kunit *test, struct pair *p, int side, u8 half);
@@ -121,6 +123,8 @@ int pair_required(enum ib_qp_type type, enum ib_qp_state from,
 void pair_bring(struct kunit *test, struct pair *p, int side,
 		enum ib_qp_state to);
 void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type);
+struct pair *pair_by_wire(struct kunit *test);
+u64 count_of(struct pair *p, enum arx_counter counter);
 void pair_connect_halves(struct kunit *test, struct pair *p);
 void pair_make_xrc_srq(struct kunit *test, struct pair *p, struct arx_srq *srq,
 		       struct arx_pd *pd, struct arx_cq *cq,

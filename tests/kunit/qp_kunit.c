@@ -5,18 +5,6 @@
 
 #include "qp_fixture.h"
 
-static int qp_init(struct kunit *test)
-{
-	test->priv = pair_new(test);
-	return 0;
-}
-
-static void qp_exit(struct kunit *test)
-{
-	if (test->priv)
-		pair_free(test->priv);
-}
-
 static const char *state_name(enum ib_qp_state state)
 {
 	static const char *const names[] = {
@@ -1196,8 +1184,8 @@ static struct kunit_case qp_cases[] = {
 
 static struct kunit_suite qp_suite = {
 	.name = "arx_qp",
-	.init = qp_init,
-	.exit = qp_exit,
+	.init = pair_init,
+	.exit = pair_exit,
 	.test_cases = qp_cases,
 };
 

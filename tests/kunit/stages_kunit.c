@@ -10,28 +10,6 @@
 
 #include "qp_fixture.h"
 
-static int stages_init(struct kunit *test)
-{
-	test->priv = pair_new(test);
-	return 0;
-}
-
-static void stages_exit(struct kunit *test)
-{
-	if (test->priv)
-		pair_free(test->priv);
-}
-
-/* Two RC QPs whose runs stay on the wire. */
-static struct pair *by_wire(struct kunit *test)
-{
-	struct pair *p = test->priv;
-
-	pair_connect(test, p, IB_QPT_RC);
-	p->dev.port_active = false;
-	return p;
-}
-
 /* For an AH. */
 static struct arx_av *make_av(struct pair *p)
 {
@@ -45,16 +23,6 @@ static void fill(u8 *buf, u32 len, u32 seed)
 
 	prandom_seed_state(&rnd, seed);
 	prandom_bytes_state(&rnd, buf, len);
-}
-
-static u64 count_of(struct pair *p, enum arx_counter counter)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(p->dev.stats, cpu)->c[counter];
-	return sum;
 }
 
 /* Whole exchanges. */
@@ -562,7 +530,7 @@ static void stages__chaos(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	c->p = p;
 	p->attr.retry_cnt = 7;
-	by_wire(test);
+	pair_by_wire(test);
 	prandom_seed_state(&c->rnd, 42);
 	fill(p->side[0].buf, BUF, 1);
 	fill(p->side[1].buf, BUF, 2);
@@ -633,7 +601,7 @@ static void drop_wire(struct pair *p)
 
 static void requester__window(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run ack;
 	struct wire_run *w;
 	u32 psns = 0, unasked = 0;
@@ -670,7 +638,7 @@ static void requester__window(struct kunit *test)
  */
 static void requester__window_beside_reads(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct wire_run *w;
 	u32 psns = 0;
 	int i;
@@ -709,7 +677,7 @@ static void requester__window_beside_reads(struct kunit *test)
  */
 static void requester__copies(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 	struct ib_wc wc;
 	u32 i;
@@ -746,7 +714,7 @@ static void requester__many_copies(struct kunit *test)
 	u32 i, room;
 
 	p->depth = 1024;
-	qp = by_wire(test)->side[0].qp;
+	qp = pair_by_wire(test)->side[0].qp;
 	qp->full = true;
 	for (i = 0; i < 400; i++)
 		pair_send(p, 0, IB_WR_RDMA_WRITE, i,
@@ -774,7 +742,7 @@ static void requester__many_copies(struct kunit *test)
 /* Runs of a long message end at packet boundaries. */
 static void requester__headers(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	u32 left = 100 * MTU + 1;
 	struct wire_run *w;
 
@@ -816,7 +784,7 @@ static void requester__solicited(struct kunit *test)
 		{ IB_WR_RDMA_WRITE, ARX_OP_WRITE, false },
 		{ IB_WR_RDMA_READ, ARX_OP_READ, false },
 	};
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct wire_run *w;
 	int i;
 
@@ -832,7 +800,7 @@ static void requester__solicited(struct kunit *test)
 /* 10.8.3.3: a fence waits for earlier READs. */
 static void requester__fence(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 3 * MTU);
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
@@ -850,7 +818,7 @@ static void requester__fence(struct kunit *test)
 
 static void requester__max_rd_atomic(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	for (i = 0; i < 4; i++)
@@ -881,7 +849,7 @@ static u32 bytes_on_wire(struct pair *p)
 /* A long message is sent in several turns, so that other QPs get theirs. */
 static void requester__turn_ends(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	p->blocked = true;
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, BUF);
@@ -900,7 +868,7 @@ static void requester__no_reads_allowed(struct kunit *test)
 	struct pair *p = test->priv;
 
 	p->attr.max_rd_atomic = 0;
-	by_wire(test);
+	pair_by_wire(test);
 	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 8);
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_LOC_QP_OP_ERR);
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->state, IB_QPS_ERR);
@@ -909,7 +877,7 @@ static void requester__no_reads_allowed(struct kunit *test)
 /* 9.7.2: PSNs in flight can be ordered as long as they are half of all. */
 static void requester__longest_read(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 	struct arx_run run;
 	u32 nxt;
@@ -954,7 +922,7 @@ static void requester__selective_signalling(struct kunit *test)
  */
 static void requester__local_error_in_order(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
@@ -976,7 +944,7 @@ static void requester__local_error_in_order(struct kunit *test)
 /* Also if requests before it must be sent again. */
 static void requester__local_error_after_loss(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 
 	p->lost = true;
@@ -1111,7 +1079,7 @@ static void requester__hostile_prod(struct kunit *test)
 
 static void requester__blocked(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	p->blocked = true;
@@ -1131,7 +1099,7 @@ static void requester__blocked(struct kunit *test)
  */
 static void requester__dropped(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_req *req = &p->side[0].qp->req;
 	u32 first = ARX_TX_RUN_MAX / MTU;
 	int i;
@@ -1174,7 +1142,7 @@ static void requester__drops_all_arrive(struct kunit *test)
 	static const enum ib_wr_opcode ops[] = {
 		IB_WR_RDMA_WRITE, IB_WR_RDMA_READ, IB_WR_SEND, IB_WR_RDMA_READ,
 	};
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = p->side;
 	struct rnd_state rnd;
 	int i, turns = 0;
@@ -1222,7 +1190,7 @@ static void fail_at_second(struct pair *p, struct arx_qp *qp)
 /* The QP fails in the turn whose packets are dropped: nothing is sent again. */
 static void requester__dropped_and_failed(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	p->drops = true;
@@ -1262,7 +1230,7 @@ static void requester__dropped_uc(struct kunit *test)
 /* A run made for a peer on this machine that is then destroyed. */
 static void requester__peer_goes_meanwhile(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST, PSN,
 				      p->side[0].buf,
@@ -1344,7 +1312,7 @@ static void one_share(struct kunit *test, enum ib_wr_opcode op)
 	int i;
 
 	p->attr.max_rd_atomic = 1;
-	by_wire(test);
+	pair_by_wire(test);
 	qp = p->side[0].qp;
 	post_for_one_machine(test, p, op);
 	for (i = 0; i < 4; i++) {
@@ -1374,7 +1342,7 @@ static void requester__one_share_of_reads(struct kunit *test)
 /* A softirq is charged to nobody: it copies as much as there is credit for. */
 static void requester__softirq_copies_little(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 	u32 psn, bytes, more;
 	int i;
@@ -1403,7 +1371,7 @@ static void requester__softirq_copies_little(struct kunit *test)
 /* A received packet causes 64 KiB; the rest follows when NAPI is done. */
 static void requester__little_for_an_ack(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run ack = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST,
 				      PSN + 511, NULL, 0);
 
@@ -1421,7 +1389,7 @@ static void requester__little_for_an_ack(struct kunit *test)
 /* The same for the responses to a READ. */
 static void responder__little_for_a_read(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run read = pair_run(p, 1, ARX_OP_READ, ARX_FIRST | ARX_LAST,
 				       PSN, NULL, 0);
 
@@ -1446,7 +1414,7 @@ static void end_rnr_wait(struct arx_qp *qp)
  */
 static void requester__rnr_over_is_progress(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 
 	qp->comp.rnr_wait = true;
@@ -1603,7 +1571,7 @@ static void count_readers(struct pair *p, struct arx_qp *qp)
  */
 static void local__read_holds_region(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct wire_run *w;
 	struct arx_run run;
 
@@ -1653,7 +1621,7 @@ static int send_from(struct pair *p, int side, u64 id, enum ib_wr_opcode op,
 /* A request of this machine holds the memory while it makes packets of it. */
 static void local__send_holds_region(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	being_read = fast_mr(test, p, 0);
 	KUNIT_EXPECT_EQ(test, reg_mr(p, 0, 1, being_read), 0);
@@ -1713,7 +1681,7 @@ static void local__reg_refused(struct kunit *test)
  */
 static void local__once(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	struct arx_mr *mr = fast_mr(test, p, 0);
 	int i;
@@ -1738,7 +1706,7 @@ static void local__once(struct kunit *test)
  */
 static void local__overtaken(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	struct arx_mr *mr = fast_mr(test, p, 0);
 	struct arx_run ack;
@@ -1774,7 +1742,7 @@ static void local__overtaken(struct kunit *test)
  */
 static void local__refused_behind(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	struct arx_mr *mr = fast_mr(test, p, 0);
 
@@ -1797,7 +1765,7 @@ static void local__refused_behind(struct kunit *test)
 /* One acknowledgment for many requests. */
 static void completer__coalesced(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	for (i = 0; i < 5; i++)
@@ -1816,7 +1784,7 @@ static void completer__coalesced(struct kunit *test)
 /* 9.7.5.1.2: only PSNs in flight are accepted. */
 static void completer__out_of_window(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 0, IB_SEND_SIGNALED, 0, 8);
 	ack(p, ARX_ACK_UNLIMITED, PSN);
@@ -1863,7 +1831,7 @@ KUNIT_ARRAY_PARAM(nak, naks, nak_name);
 static void completer__nak(struct kunit *test)
 {
 	const struct nak *nak = test->param_value;
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	int i;
 
@@ -1879,7 +1847,7 @@ static void completer__nak(struct kunit *test)
 /* Go back to the missing packet, also inside a message. */
 static void completer__sequence_nak(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct wire_run *w;
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 4 * MTU);
@@ -1898,7 +1866,7 @@ static void completer__sequence_nak(struct kunit *test)
 
 static void completer__retries(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	int i;
 
@@ -1928,7 +1896,7 @@ static void completer__retries(struct kunit *test)
  */
 static void completer__blocked(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	int i;
 
@@ -1959,7 +1927,7 @@ static void completer__blocked(struct kunit *test)
 /* Packets that this machine drops cost no retry either, but not for ever. */
 static void completer__dropped(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	int i;
 
@@ -1979,7 +1947,7 @@ static void completer__dropped(struct kunit *test)
  */
 static void completer__timeout_turned_off(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
@@ -1998,7 +1966,7 @@ static void completer__timeout_turned_off(struct kunit *test)
  */
 static void completer__held(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	int i;
 
@@ -2034,7 +2002,7 @@ static void completer__held(struct kunit *test)
 /* A slow link: as long as packets leave, nothing is lost. */
 static void completer__held_less_and_less(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
@@ -2057,7 +2025,7 @@ static void completer__held_less_and_less(struct kunit *test)
 /* Neither sending nor acknowledging touches a timer that runs. */
 static void completer__timer_left_alone(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 	unsigned long expires;
 	int i;
@@ -2101,7 +2069,7 @@ static void answer_soon(struct pair *p, struct arx_qp *qp)
  */
 static void completer__timer_not_needed(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 
 	p->on_send = answer_soon;
@@ -2118,7 +2086,7 @@ static void completer__timer_not_needed(struct kunit *test)
 /* A sender may check the timer when the QP has left its working state. */
 static void completer__timer_too_late(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
@@ -2132,7 +2100,7 @@ static void completer__timer_too_late(struct kunit *test)
 /* A request that has just been sent again gets the full time. */
 static void completer__time_of_a_retry(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
 	ack(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
@@ -2148,7 +2116,7 @@ static void completer__time_of_a_retry(struct kunit *test)
 
 static void completer__rnr(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[0];
 	int i, j;
 
@@ -2178,7 +2146,7 @@ static void completer__rnr_for_ever(struct kunit *test)
 	int i;
 
 	p->attr.rnr_retry = 7;
-	by_wire(test);
+	pair_by_wire(test);
 	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 8);
 	for (i = 0; i < 20; i++) {
 		ack(p, ARX_RNR_NAK(0), PSN);
@@ -2195,7 +2163,7 @@ static void completer__rnr_for_ever(struct kunit *test)
  */
 static void completer__rnr_small_steps(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	u32 tried = 0, then = 0;
 	struct wire_run *w;
 	bool asked = false;
@@ -2223,7 +2191,7 @@ static void completer__rnr_small_steps(struct kunit *test)
 /* 9.7.5.1.3: an acknowledgment after a READ says that its data is lost. */
 static void completer__implied_nak(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct wire_run *w;
 
 	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 4 * MTU);
@@ -2267,7 +2235,7 @@ static void completer__implied_nak(struct kunit *test)
 /* A request is answered twice; the overlap is cut off. */
 static void completer__overlap(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run run;
 
 	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 4 * MTU);
@@ -2329,7 +2297,7 @@ KUNIT_ARRAY_PARAM(bad_response, bad_responses, bad_response_name);
 static void completer__bad_response(struct kunit *test)
 {
 	const struct bad_response *b = test->param_value;
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run run;
 
 	pair_send(p, 0, b->op, 1, 0, 0,
@@ -2346,7 +2314,7 @@ static void completer__bad_response(struct kunit *test)
 /* A READ whose memory was deregistered meanwhile. */
 static void completer__read_lkey(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_mr *mr = to_arx_mr(p->dma);
 
 	pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 8);
@@ -2377,7 +2345,7 @@ static void request(struct pair *p, enum arx_op op, int flags, u32 psn,
 /* 9.7.5.1.4: a duplicate is acknowledged, and changes nothing. */
 static void responder__duplicate(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	pair_recv(p, 1, 1, 0, 100);
 	pair_recv(p, 1, 2, 1000, 100);
@@ -2400,7 +2368,7 @@ static void responder__duplicate(struct kunit *test)
 /* The new part of an overlapping run is accepted. */
 static void responder__partial_duplicate(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	pair_recv(p, 1, 1, 0, 4 * MTU);
 	fill(p->side[0].buf, BUF, 1);
@@ -2418,7 +2386,7 @@ static void responder__partial_duplicate(struct kunit *test)
 /* Requests that arrive together get one response, except those with data. */
 static void responder__together(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run run;
 	u32 i;
 
@@ -2477,7 +2445,7 @@ static void polled(struct pair *p, u32 at, u32 n)
  */
 static void responder__waits(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run run;
 
 	fill(p->side[0].buf, BUF, 1);
@@ -2541,7 +2509,7 @@ static void responder__waits(struct kunit *test)
 /* If no message comes meanwhile, ACKs wait no more, until one does. */
 static void responder__waits_in_vain(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	u32 waited = 0;
 	u32 i;
 
@@ -2587,7 +2555,7 @@ static void responder__waits_in_vain(struct kunit *test)
 /* An ACK waits, and the context that would send it is late. */
 static struct pair *waiting(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	local_bh_disable();
 	polled(p, 0, 2);
@@ -2681,7 +2649,7 @@ static void tx__max(struct kunit *test)
 /* 9.7.5.2.4: one NAK until the missing packet has come. */
 static void responder__out_of_sequence(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	request(p, ARX_OP_WRITE, WHOLE, PSN + 1, 0, 8);
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
@@ -2697,7 +2665,7 @@ static void responder__out_of_sequence(struct kunit *test)
 
 static void responder__rnr(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	request(p, ARX_OP_SEND, WHOLE, PSN, 0, 8);
 	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN);
@@ -2713,7 +2681,7 @@ static void responder__rnr(struct kunit *test)
 /* A WRITE with immediate needs a receive for its last packet only. */
 static void responder__rnr_at_the_end(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	fill(p->side[0].buf, BUF, 1);
 	request(p, ARX_OP_WRITE, WHOLE | ARX_IMM, PSN, 0, 3 * MTU);
@@ -2902,7 +2870,7 @@ KUNIT_ARRAY_PARAM(refusal, refusals, refusal_name);
 static void responder__refuses(struct kunit *test)
 {
 	const struct refusal *r = test->param_value;
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[1];
 	struct arx_run run;
 	u32 psn = PSN;
@@ -2943,7 +2911,7 @@ static void responder__refuses(struct kunit *test)
  */
 static void responder__nak_first(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[1];
 	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN,
 				      p->side[0].buf, 8);
@@ -2971,7 +2939,7 @@ static void responder__nak_first(struct kunit *test)
  */
 static void responder__nak_too_late(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[1];
 	int rnr;
 
@@ -3006,7 +2974,7 @@ static void responder__nak_too_late(struct kunit *test)
 /* 0 bytes need no right to an address: 9.7.4.1.3 */
 static void responder__zero_length(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN, NULL, 0);
 
 	run.h.rkey = 0;
@@ -3034,7 +3002,7 @@ static void atomic_request(struct pair *p, enum arx_op op, u32 psn, u64 compare,
 /* 9.4.5: executed once, answered as often as asked, with the first result. */
 static void rdatomic__atomic_replay(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	u64 *word = (u64 *)p->side[1].buf;
 	struct wire_run *w;
 	int i;
@@ -3067,7 +3035,7 @@ static void rdatomic__atomic_replay(struct kunit *test)
 /* Executed once: a late duplicate must not undo what came after it. */
 static void rdatomic__atomic_write_replay(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	u64 *word = (u64 *)p->side[1].buf;
 	int i;
 
@@ -3112,7 +3080,7 @@ static void flush_request(struct pair *p, u32 psn, u8 placement, u8 selectivity,
  */
 static void rdatomic__flush(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_key *key = &p->side[1].mr.key;
 	int i;
 
@@ -3135,7 +3103,7 @@ static void rdatomic__flush(struct kunit *test)
 /* What is written to a persistent region is written back at once. */
 static void rdatomic__persistent(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *to = &p->side[1];
 
 	to->mr.persistent = true;
@@ -3156,7 +3124,7 @@ static void rdatomic__persistent(struct kunit *test)
 /* A request that differs is no duplicate. */
 static void rdatomic__replay_of_another(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_run run;
 
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 4 * MTU);
@@ -3181,7 +3149,7 @@ static void rdatomic__replay_of_another(struct kunit *test)
 /* 9.7.5.1.4: the lost part is requested again. */
 static void rdatomic__read_tail(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct wire_run *w;
 
 	fill(p->side[1].buf, BUF, 3);
@@ -3204,7 +3172,7 @@ static void rdatomic__read_tail(struct kunit *test)
 /* Responses leave in the order of the requests. */
 static void rdatomic__answers_in_order(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	p->blocked = true;
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
@@ -3223,7 +3191,7 @@ static void rdatomic__answers_in_order(struct kunit *test)
 /* Responses that this machine drops are due again, in order, with the ACK. */
 static void rdatomic__dropped(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct arx_resp *resp = &p->side[1].qp->resp;
 	u32 run = ARX_TX_RUN_MAX / MTU;
 
@@ -3260,7 +3228,7 @@ static void rdatomic__dropped(struct kunit *test)
 /* 9.7.7.1: more requests at a time than negotiated. */
 static void rdatomic__too_many(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	p->blocked = true;
@@ -3277,7 +3245,7 @@ static void rdatomic__too_many(struct kunit *test)
 /* Duplicates that are not answered yet do not count. */
 static void rdatomic__duplicates_do_not_count(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);
@@ -3335,7 +3303,7 @@ static void expect_answered_anew(struct kunit *test, struct pair *p)
  */
 static void rdatomic__duplicate_on_the_way(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 
 	half_answered(p);
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 100 * MTU);
@@ -3348,7 +3316,7 @@ static void rdatomic__duplicate_on_the_way(struct kunit *test)
  */
 static void rdatomic__duplicate_of_an_older(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	const u32 run = ARX_TX_RUN_MAX / MTU;
 
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 8);
@@ -3371,7 +3339,7 @@ static void rdatomic__duplicate_of_an_older(struct kunit *test)
  */
 static void rdatomic__all_again(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	int i;
 
 	half_answered(p);
@@ -3390,7 +3358,7 @@ static void rdatomic__counts_wrap(struct kunit *test)
 	int i;
 
 	p->attr.max_dest_rd_atomic = 3;
-	by_wire(test);
+	pair_by_wire(test);
 	resp = &p->side[1].qp->resp;
 	resp->rd_next = U32_MAX - 1;
 	for (i = 0; i < 3; i++) {
@@ -3415,7 +3383,7 @@ static void rdatomic__counts_wrap(struct kunit *test)
 /* The region is deregistered before a READ of it was answered. */
 static void rdatomic__read_of_a_lost_region(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[1];
 
 	p->blocked = true;
@@ -3434,7 +3402,7 @@ static void rdatomic__read_of_a_lost_region(struct kunit *test)
  */
 static void rdatomic__replay_of_a_lost_region(struct kunit *test)
 {
-	struct pair *p = by_wire(test);
+	struct pair *p = pair_by_wire(test);
 	struct side *s = &p->side[1];
 
 	request(p, ARX_OP_READ, WHOLE, PSN, 0, 2 * MTU);
@@ -3879,7 +3847,7 @@ static void loopback__own_fault_later(struct kunit *test)
 		.rkey = p->side[1].mr.key.value,
 	};
 
-	by_wire(test);
+	pair_by_wire(test);
 	p->on_send = pair_block_second;
 	KUNIT_ASSERT_EQ(test, 0, arx_post_send(&s->qp->ib, &wr.wr, &bad));
 	pair_settle(p);
@@ -4302,8 +4270,8 @@ static struct kunit_case stages_cases[] = {
 
 static struct kunit_suite stages_suite = {
 	.name = "arx_stages",
-	.init = stages_init,
-	.exit = stages_exit,
+	.init = pair_init,
+	.exit = pair_exit,
 	.test_cases = stages_cases,
 };
 

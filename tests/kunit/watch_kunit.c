@@ -424,18 +424,6 @@ static void watch__flushes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, qp->comp.done, 10);
 }
 
-static int watch_init(struct kunit *test)
-{
-	test->priv = pair_new(test);
-	return 0;
-}
-
-static void watch_exit(struct kunit *test)
-{
-	if (test->priv)
-		pair_free(test->priv);
-}
-
 static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__begins),
 	KUNIT_CASE(watch__begins_with_completions),
@@ -464,8 +452,8 @@ static struct kunit_case watch_cases[] = {
 
 static struct kunit_suite watch_suite = {
 	.name = "arx_watch",
-	.init = watch_init,
-	.exit = watch_exit,
+	.init = pair_init,
+	.exit = pair_exit,
 	.test_cases = watch_cases,
 };
 

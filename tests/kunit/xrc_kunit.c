@@ -9,18 +9,6 @@
 
 #define WHOLE	(ARX_FIRST | ARX_LAST | ARX_ACK_REQ)
 
-static int xrc_init(struct kunit *test)
-{
-	test->priv = pair_new(test);
-	return 0;
-}
-
-static void xrc_exit(struct kunit *test)
-{
-	if (test->priv)
-		pair_free(test->priv);
-}
-
 /* A connected pair whose runs stay on the wire. */
 static struct pair *by_wire(struct kunit *test)
 {
@@ -437,8 +425,8 @@ static struct kunit_case cases[] = {
 
 static struct kunit_suite suite = {
 	.name = "arx_xrc",
-	.init = xrc_init,
-	.exit = xrc_exit,
+	.init = pair_init,
+	.exit = pair_exit,
 	.test_cases = cases,
 };
 

@@ -89,12 +89,6 @@ gone() { ! on "$1" rdma link show "$2/1" 2>/dev/null | finds .; }
 
 # ---- traffic ----
 
-# verify_on A B CASE...: with the devices arxA in hA and arxB in hB
-verify_on() {
-	local a=$1 b=$2
-	shift 2
-	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
-}
 # carries NAME [A B]: all services, and all kinds of addresses
 full && sizes=1,300,4096,65537 || sizes=300,65537
 carries() {

@@ -7,13 +7,6 @@
 
 source "$(dirname "$0")/lib.sh"
 
-# verify_on A B CASE...: the cases between two of the nodes
-verify_on() {
-	local a=$1 b=$2
-	shift 2
-	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
-}
-
 # fails NAME A B: all failures, and the status of each completion in
 # $scratch/NAME
 fails() {

@@ -7,13 +7,6 @@
 
 source "$(dirname "$0")/lib.sh"
 
-# verify_on A B CASE...: the cases between two of the nodes
-verify_on() {
-	local a=$1 b=$2
-	shift 2
-	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
-}
-
 # Swap on a file: without it reclaim takes no page of a process. The file has
 # all of its memory, which would else be charged to the cgroup that swaps.
 swap() {

@@ -110,6 +110,13 @@ fail() {
 	[[ ! -s ${3-} ]] || tail -n 60 "$3" | sed 's/^/#   /'
 }
 
+# verify_on A B CASE...: the cases of `verify` between the devices of hA and hB
+verify_on() {
+	local a=$1 b=$2
+	shift 2
+	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
+}
+
 # not COMMAND...: it must fail. (`! COMMAND` does not end a function under set
 # -e when COMMAND succeeds.)
 not() { ! "$@"; }

@@ -510,7 +510,7 @@ static struct arx_loss *note(struct kunit *test, struct pair *p)
 
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, comp->una, comp->una);
-	loss->silent = ARX_LOSS_SILENT_MAX;
+	loss->srtt = ARX_LOSS_MOST;
 	comp->loss = loss;
 	return loss;
 }

@@ -185,6 +185,31 @@ static void odp__ended(struct kunit *test)
 	arx_odp_put(odp);
 }
 
+/* True if pages of a region lack; @at is an address in the process. */
+static bool absent(struct arx_odp *odp, u64 at, u32 len)
+{
+	struct arx_pages want;
+	bool is;
+
+	arx_section_enter();
+	is = arx_odp_absent(odp, at - odp->base, len, true, &want);
+	arx_section_leave();
+	return is && want.addr == at && want.len == len;
+}
+
+/* The last bytes of the address space: the next address would be 0. */
+static void odp__last_addresses(struct kunit *test)
+{
+	struct arx_odp *all = arx_odp_make(0, U64_MAX);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(all));
+	KUNIT_EXPECT_TRUE(test, absent(all, -(u64)ARX_LEAF_SIZE, 8));
+	KUNIT_EXPECT_TRUE(test, absent(all, U64_MAX - 8, 8));
+	KUNIT_EXPECT_TRUE(test, absent(all, -2 * (u64)ARX_LEAF_SIZE,
+				       ARX_LEAF_SIZE + 8));
+	arx_odp_end(all);
+}
+
 /* Addresses that no process has. */
 static void odp__addresses(struct kunit *test)
 {
@@ -210,6 +235,7 @@ static struct kunit_case odp_cases[] = {
 	KUNIT_CASE(odp__unmapped),
 	KUNIT_CASE(odp__leaves),
 	KUNIT_CASE(odp__ended),
+	KUNIT_CASE(odp__last_addresses),
 	KUNIT_CASE(odp__addresses),
 	{}
 };

@@ -372,8 +372,8 @@ bool arx_odp_absent(struct arx_odp *odp, u64 offset, u32 len, bool write,
 	while (addr < end) {
 		const struct arx_leaf *leaf =
 			xa_load(&odp->leaves, addr >> ARX_LEAF_SHIFT);
-		u64 stop = min(end, round_down(addr, ARX_LEAF_SIZE) +
-				    ARX_LEAF_SIZE);
+		/* The last leaf ends at 2^64. */
+		u64 stop = min(end - 1, addr | (ARX_LEAF_SIZE - 1)) + 1;
 
 		for (; addr < stop; addr = (addr | ~PAGE_MASK) + 1) {
 			if (leaf && (READ_ONCE(leaf->entries

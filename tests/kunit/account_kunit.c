@@ -156,6 +156,22 @@ static void account__attachments(struct kunit *test)
 		arx_user_detach(t->user);
 }
 
+/* Jobs that wait for pages. */
+static void account__jobs(struct kunit *test)
+{
+	struct account_test *t = test->priv;
+	int i;
+
+	for (i = 0; i < ARX_USER_JOBS; i++)
+		KUNIT_EXPECT_TRUE(test, arx_user_begin_job(t->user));
+	KUNIT_EXPECT_FALSE(test, arx_user_begin_job(t->user));
+	arx_user_end_job(t->user);
+	KUNIT_EXPECT_TRUE(test, arx_user_begin_job(t->user));
+	for (i = 0; i < ARX_USER_JOBS; i++)
+		arx_user_end_job(t->user);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->user->jobs), 0);
+}
+
 /* As many as query_device reports, and not one more. */
 static void account__objects(struct kunit *test)
 {
@@ -182,6 +198,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(account__refused),
 	KUNIT_CASE(account__capable),
 	KUNIT_CASE(account__attachments),
+	KUNIT_CASE(account__jobs),
 	KUNIT_CASE(account__objects),
 	{}
 };

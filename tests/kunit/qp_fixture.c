@@ -700,6 +700,24 @@ void pair_pump(struct pair *p)
 		pair_deliver(p, w);
 }
 
+/* The job that finds pages for a requester; and a job that began before. */
+static struct arx_paging_job jobs[2];
+
+/* The requester waits for pages. */
+void pair_page(struct pair *p, int side)
+{
+	p->side[side].qp->req.paging.job = &jobs[1];
+}
+
+/* A job of the requester has found no pages: its own job, or another one. */
+void pair_paged(struct pair *p, int side, bool own)
+{
+	jobs[own].qpn = p->side[side].qp->id.nr;
+	jobs[own].request = true;
+	arx_paging_done(&jobs[own], -EFAULT);
+	pair_settle(p);
+}
+
 /* The retransmission timer expires. */
 void pair_expire(struct pair *p, int side)
 {

@@ -140,6 +140,8 @@ int pair_deliver(struct pair *p, struct wire_run *w);
 void pair_pump(struct pair *p);
 void pair_settle(struct pair *p);
 void pair_expire(struct pair *p, int side);
+void pair_page(struct pair *p, int side);
+void pair_paged(struct pair *p, int side, bool own);
 void pair_timeout(struct pair *p, int side);
 void pair_rnr_over(struct pair *p, int side);
 void pair_probe(struct pair *p, int side);

@@ -1960,6 +1960,46 @@ static void completer__timeout_turned_off(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timer_pending(&qp->comp.retransmit));
 }
 
+/* Pages of the oldest request are being found, and then of a later one. */
+static void completer__paging(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	u8 retries = qp->comp.retries_left;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
+	drop_wire(p);
+	pair_page(p, 0);
+	qp->req.psn = PSN;	/* the response was dropped, for example */
+	pair_timeout(p, 0);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, qp->comp.retries_left, retries);
+	qp->req.psn = PSN + 1;
+	pair_timeout(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_EXPECT_EQ(test, qp->comp.retries_left, retries - 1);
+	qp->req.paging.job = NULL;
+}
+
+/* A stage waits for its own job only, and a reset ends the wait. */
+static void requester__own_job(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+	struct arx_paging *paging = &p->side[0].qp->req.paging;
+
+	pair_page(p, 0);
+	pair_paged(p, 0, false);
+	KUNIT_EXPECT_TRUE(test, arx_paging_is_busy(paging));
+	pair_paged(p, 0, true);
+	KUNIT_EXPECT_FALSE(test, arx_paging_is_busy(paging));
+	KUNIT_EXPECT_TRUE(test, paging->job == ARX_PAGING_FAILED);
+	pair_page(p, 0);
+	KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
+	KUNIT_EXPECT_FALSE(test, arx_paging_is_busy(paging));
+	pair_paged(p, 0, true);
+	KUNIT_EXPECT_NULL(test, paging->job);
+}
+
 /*
  * Packets in flight on this machine are not lost; but they may be held for
  * ever.
@@ -4207,6 +4247,8 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(completer__blocked),
 	KUNIT_CASE(completer__dropped),
 	KUNIT_CASE(completer__timeout_turned_off),
+	KUNIT_CASE(completer__paging),
+	KUNIT_CASE(requester__own_job),
 	KUNIT_CASE(completer__held),
 	KUNIT_CASE(completer__held_less_and_less),
 	KUNIT_CASE(completer__rnr),

@@ -85,6 +85,32 @@ void arx_user_put(struct arx_user *user)
 }
 
 /**
+ * arx_user_begin_job - count a job that finds pages
+ * @user: user; stays until arx_user_end_job()
+ *
+ * A program can make a job wait as long as the program likes: it may serve the
+ * page faults itself. All users share the workers that run jobs.
+ *
+ * Context: any.
+ * Return: false if the user has reached the limit.
+ */
+bool arx_user_begin_job(struct arx_user *user)
+{
+	return atomic_add_unless(&user->jobs, 1, ARX_USER_JOBS);
+}
+
+/**
+ * arx_user_end_job - undo arx_user_begin_job()
+ * @user: user
+ *
+ * Context: any.
+ */
+void arx_user_end_job(struct arx_user *user)
+{
+	atomic_dec(&user->jobs);
+}
+
+/**
  * arx_user_attach - count a QP that is about to be attached to a multicast
  *	group
  * @user: user

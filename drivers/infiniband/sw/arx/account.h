@@ -16,6 +16,9 @@
 /* Multicast attachments of a user without CAP_NET_ADMIN. */
 #define ARX_USER_ATTACHMENTS	64
 
+/* Jobs of a user that find pages, running or queued. */
+#define ARX_USER_JOBS		64
+
 /**
  * struct arx_user - resources of a user on all devices
  * @link: in the list of all users
@@ -24,6 +27,7 @@
  *	list's mutex
  * @ring_pages: pages of rings, at most ARX_USER_RING_PAGES
  * @attachments: of QPs to multicast groups
+ * @jobs: that find pages, at most ARX_USER_JOBS
  */
 struct arx_user {
 	struct list_head link;
@@ -31,6 +35,7 @@ struct arx_user {
 	refcount_t ref;
 	atomic_long_t ring_pages;
 	atomic_long_t attachments;
+	atomic_t jobs;
 };
 
 /**
@@ -49,6 +54,8 @@ struct arx_charge {
 
 struct arx_user *arx_user_current(void);
 void arx_user_put(struct arx_user *user);
+bool arx_user_begin_job(struct arx_user *user);
+void arx_user_end_job(struct arx_user *user);
 int arx_user_attach(struct arx_user *user);
 void arx_user_detach(struct arx_user *user);
 int arx_charge_pages(struct arx_charge *charge, struct arx_user *user,

@@ -839,6 +839,17 @@ static bool arx_completer_recovers(struct arx_qp *qp)
 }
 
 /*
+ * True if pages are being found for the oldest request. A requester that is
+ * further on waits for pages of a later one: the peer may have missed the
+ * packets in between.
+ */
+static bool arx_completer_pages(const struct arx_qp *qp)
+{
+	return arx_paging_is_busy(&qp->req.paging) &&
+	       READ_ONCE(qp->req.psn) == qp->comp.una;
+}
+
+/*
  * True if nothing was acknowledged for another reason than the peer. No packet
  * can be sent, or pages are being found, or the packets are still on this
  * machine, in a queue or waiting for a neighbour, or this machine dropped
@@ -852,7 +863,7 @@ static bool arx_completer_excused(struct arx_qp *qp)
 	u32 waits = arx_sock_waits(qp);
 
 	if (comp->rnr_wait || READ_ONCE(qp->req.blocked) ||
-	    READ_ONCE(qp->req.paging.busy))
+	    arx_completer_pages(qp))
 		return true;
 	if (arx_completer_recovers(qp))
 		return true;
@@ -932,7 +943,7 @@ bool arx_completer_probe(struct arx_qp *qp)
 	if (loss->holding ||
 	    !(comp->rnr_wait || READ_ONCE(qp->req.blocked) ||
 	      READ_ONCE(qp->req.dropped) ||
-	      READ_ONCE(qp->req.paging.busy) || arx_sock_waits(qp)))
+	      arx_completer_pages(qp) || arx_sock_waits(qp)))
 		go = arx_loss_expired(loss, nxt);
 	if (go) {
 		arx_count(qp, LOSS_TIMEOUTS);

@@ -31,6 +31,7 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include "account.h"
 #include "odp.h"
 #include "section.h"
 
@@ -297,6 +298,11 @@ struct arx_odp *arx_odp_make(u64 start, u64 length)
 	odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
 	if (!odp)
 		return ERR_PTR(-ENOMEM);
+	odp->user = arx_user_current();
+	if (!odp->user) {
+		kfree(odp);
+		return ERR_PTR(-ENOMEM);
+	}
 	refcount_set(&odp->ref, 1);
 	odp->mm = current->mm;
 	mmgrab(odp->mm);
@@ -322,6 +328,7 @@ void arx_odp_put(struct arx_odp *odp)
 	xa_destroy(&odp->leaves);
 	mem_cgroup_put(odp->memcg);
 	mmdrop(odp->mm);
+	arx_user_put(odp->user);
 	kfree(odp);
 }
 

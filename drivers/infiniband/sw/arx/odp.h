@@ -19,6 +19,7 @@ struct mm_struct;
  * @ref: one of the region, and one of each job that waits for pages
  * @mm: the process's memory, by mmgrab()
  * @memcg: pays for the page tables; NULL: nobody
+ * @user: the process's; its jobs are counted
  * @base: address of the first page; offsets count from here
  * @leaves: struct arx_leaf by address; changed under @lock, read in a section
  * @lock: serialises changes of @leaves
@@ -33,6 +34,7 @@ struct arx_odp {
 	refcount_t ref;
 	struct mm_struct *mm;
 	struct mem_cgroup *memcg;
+	struct arx_user *user;
 	u64 base;
 	struct xarray leaves;
 	struct mutex lock;	/* serialises changes of leaves */

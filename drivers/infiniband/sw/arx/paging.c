@@ -22,6 +22,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "account.h"
 #include "paging.h"
 #include "schedule.h"
 
@@ -44,9 +45,14 @@ struct arx_paging_job {
 
 static struct workqueue_struct *arx_paging_wq;
 
-/* Start the stage again, unless its QP is gone. */
+/*
+ * Start the stage again, unless its QP is gone or has been reset. Another QP
+ * may have the number by now: it does not wait for this job.
+ */
 static void arx_paging_done(const struct arx_paging_job *job, int err)
 {
+	/* The process keeps changing its memory: look again. */
+	const void *result = err && err != -EAGAIN ? ARX_PAGING_FAILED : NULL;
 	struct arx_paging *paging;
 	struct arx_qp *qp;
 
@@ -55,14 +61,12 @@ static void arx_paging_done(const struct arx_paging_job *job, int err)
 	qp = arx_qp_find(job->qpn);
 	if (qp) {
 		paging = job->request ? &qp->req.paging : &qp->resp.paging;
-		/* The process keeps changing its memory: look again. */
-		paging->failed = err && err != -EAGAIN;
-		/* Pairs with arx_paging_wait(). */
-		smp_store_release(&paging->busy, false);
-		if (job->request)
-			arx_qp_go_on(qp);
-		else
-			arx_qp_schedule(qp);
+		if (cmpxchg(&paging->job, (const void *)job, result) == job) {
+			if (job->request)
+				arx_qp_go_on(qp);
+			else
+				arx_qp_schedule(qp);
+		}
 	}
 	arx_section_leave();
 	local_bh_enable();
@@ -74,21 +78,36 @@ static void arx_paging_run(struct work_struct *work)
 						  work);
 
 	arx_paging_done(job, arx_odp_find(&job->pages, ARX_ODP_FAULT));
+	arx_user_end_job(job->pages.odp->user);
 	arx_odp_put(job->pages.odp);
 	kfree(job);
 	/* arx_paging_exit() waits for this function. */
 	module_put(THIS_MODULE);
 }
 
-/* Without memory for a job, the stage tries again at once. */
-static void arx_paging_start(struct arx_qp *qp, struct arx_paging *paging,
-			     const struct arx_pages *want)
+static struct arx_paging_job *arx_paging_alloc(const struct arx_pages *want)
 {
-	struct arx_paging_job *job = kmalloc(sizeof(*job),
-					     GFP_ATOMIC | __GFP_NOWARN);
+	struct arx_paging_job *job;
+
+	if (!arx_user_begin_job(want->odp->user))
+		return NULL;
+	job = kmalloc(sizeof(*job), GFP_ATOMIC | __GFP_NOWARN);
+	if (!job)
+		arx_user_end_job(want->odp->user);
+	return job;
+}
+
+/*
+ * Without memory for a job, or with too many jobs of the user, the stage tries
+ * again a little later.
+ */
+static void arx_paging_start(struct arx_qp *qp, struct arx_paging *paging,
+			     u32 request, const struct arx_pages *want)
+{
+	struct arx_paging_job *job = arx_paging_alloc(want);
 
 	if (!job) {
-		arx_qp_schedule(qp);
+		arx_qp_schedule_later(qp);
 		return;
 	}
 	INIT_WORK(&job->work, arx_paging_run);
@@ -97,12 +116,24 @@ static void arx_paging_start(struct arx_qp *qp, struct arx_paging *paging,
 	job->qpn = qp->id.nr;
 	job->request = paging == &qp->req.paging;
 	arx_odp_hold(want->odp);
-	paging->failed = false;
+	paging->request = request;
 	paging->write = want->write;
 	paging->addr = want->addr;
-	WRITE_ONCE(paging->busy, true);
+	WRITE_ONCE(paging->job, job);
 	__module_get(THIS_MODULE);
 	queue_work(arx_paging_wq, &job->work);
+}
+
+/*
+ * The request that a stage works on. A UC or UD message that is dropped does
+ * not come again, so a failure must answer for the next one.
+ */
+static u32 arx_paging_request(const struct arx_qp *qp,
+			      const struct arx_paging *paging)
+{
+	if (paging == &qp->req.paging)
+		return qp->req.sent;
+	return arx_qp_is_acked(qp) ? qp->resp.epsn : 0;
 }
 
 /**
@@ -112,7 +143,8 @@ static void arx_paging_start(struct arx_qp *qp, struct arx_paging *paging,
  * @want: the pages
  *
  * A stage waits for one job at a time. If the pages that were found are not
- * those that it needs now, it asks again.
+ * those that it needs now, it asks again. A job that found nothing answers only
+ * for its own request: the process may have mapped the memory since then.
  *
  * Context: in a section, bottom halves off; lock of the stage held.
  * Return: true if the stage must wait, and is started again; false if the
@@ -121,15 +153,16 @@ static void arx_paging_start(struct arx_qp *qp, struct arx_paging *paging,
 bool arx_paging_wait(struct arx_qp *qp, struct arx_paging *paging,
 		     const struct arx_pages *want)
 {
-	/* Pairs with arx_paging_done(). */
-	if (smp_load_acquire(&paging->busy))
+	u32 request = arx_paging_request(qp, paging);
+
+	if (arx_paging_is_busy(paging))
 		return true;
-	if (paging->failed && paging->addr == want->addr &&
-	    paging->write == want->write) {
-		paging->failed = false;
+	if (paging->job == ARX_PAGING_FAILED && paging->request == request &&
+	    paging->addr == want->addr && paging->write == want->write) {
+		WRITE_ONCE(paging->job, NULL);
 		return false;
 	}
-	arx_paging_start(qp, paging, want);
+	arx_paging_start(qp, paging, request, want);
 	return true;
 }
 
@@ -141,7 +174,8 @@ bool arx_paging_wait(struct arx_qp *qp, struct arx_paging *paging,
  */
 int arx_paging_init(void)
 {
-	arx_paging_wq = alloc_workqueue("arx-pages", WQ_UNBOUND, 0);
+	arx_paging_wq = alloc_workqueue("arx-pages", WQ_UNBOUND,
+					WQ_UNBOUND_MAX_ACTIVE);
 	return arx_paging_wq ? 0 : -ENOMEM;
 }
 

@@ -267,6 +267,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	arx_requester_init(qp);
 	arx_rdatomic_reset(&qp->resp);
 	arx_watch_init(qp);
+	arx_qp_schedule_init(qp);
 	INIT_WORK(&qp->work, arx_qp_work);
 	INIT_WORK(&qp->move, arx_qp_move);
 	INIT_WORK(&qp->grow, arx_qp_grow);
@@ -404,6 +405,7 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	req->rewinds = comp->rewinds;
 	req->fills = comp->fills;
 	req->filling = false;
+	WRITE_ONCE(req->paging.job, NULL);
 	comp->reports = false;
 	comp->has_later = false;
 	comp->asks = false;
@@ -429,6 +431,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	resp->have_rwqe = false;
 	resp->msn = 0;
 	arx_rdatomic_reset(resp);
+	WRITE_ONCE(resp->paging.job, NULL);
 	arx_keep_purge(&resp->kept, arx_qp_dev(qp));
 	resp->ack_due = false;
 	resp->unacked = 0;
@@ -812,6 +815,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	disable_work_sync(&qp->late);
 
 	arx_tx_cleanup(qp);
+	arx_qp_schedule_cancel(qp);
 	arx_qp_destroy_sq(qp);
 	arx_qp_destroy_rq(qp);
 	arx_keep_purge(&qp->resp.kept, arx_qp_dev(qp));

@@ -118,21 +118,34 @@ struct arx_tx_out {
 
 /**
  * struct arx_paging - pages for which a stage waits
- * @busy: a job finds pages, and then starts the QP; published
- * @failed: the last job found none
- * @write: the pages of that job were to be written
+ * @job: the job that finds pages, and then starts the QP; NULL if there is
+ *	none, ARX_PAGING_FAILED if the last one found none. Only compared: a job
+ *	may outlive its QP, and its QP's reset
+ * @request: WQE index or PSN of the request for which the last job began
  * @addr: first address of that job
+ * @write: the pages of that job were to be written
  *
- * Written by the stage, under its lock, while not @busy, and by the job before
- * it clears @busy. A page that is needed is looked up again when it is used; so
- * nothing here says that it is there.
+ * The stage begins a job under its lock. The job ends by replacing @job, unless
+ * a reset has cleared it meanwhile. A page that is needed is looked up again
+ * when it is used; so nothing here says that it is there.
  */
 struct arx_paging {
-	bool busy;
-	bool failed;
-	bool write;
+	const void *job;
+	u32 request;
 	u64 addr;
+	bool write;
 };
+
+#define ARX_PAGING_FAILED	((const void *)1)
+
+/* True while a job finds pages. */
+static inline bool arx_paging_is_busy(const struct arx_paging *paging)
+{
+	/* Pairs with arx_paging_done(). */
+	const void *job = smp_load_acquire(&paging->job);
+
+	return job && job != ARX_PAGING_FAILED;
+}
 
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
@@ -492,7 +505,7 @@ struct arx_comp {
  * @memcg: memory cgroup of the application that created it, or NULL
  * @grow: makes room for more copies than atomic context can allocate
  * @full: that failed for lack of memory; not tried again until the QP is reset
- * @tx_retry: this machine dropped packets: schedules the QP a little later
+ * @retry: schedules the QP a little later; see arx_qp_schedule_later()
  * @worker: thread of its application, or NULL; see worker.c
  * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
@@ -542,7 +555,7 @@ struct arx_qp {
 	struct mem_cgroup *memcg;
 	struct work_struct grow;
 	bool full;
-	struct hrtimer tx_retry;
+	struct hrtimer retry;
 	struct arx_worker *worker;
 	struct work_struct late;
 	struct list_head late_link;

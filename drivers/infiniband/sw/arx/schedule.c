@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The calls that lead up the call graph, to stages and worker of a QP. */
 
+#include "compat.h"
 #include "schedule.h"
 #include "worker.h"
+
+/* A stage that this machine has stopped tries again after this time. */
+#define ARX_RETRY_NS	NSEC_PER_MSEC
 
 /**
  * arx_qp_schedule - run requester and responder soon, from softirq context
@@ -31,6 +35,48 @@ void arx_qp_schedule_on(struct arx_qp *qp, int cpu)
 	if (unlikely(!cpu_online(cpu)))
 		cpu = smp_processor_id();
 	queue_work_on(cpu, system_bh_wq, &qp->move);
+}
+
+static enum hrtimer_restart arx_qp_retry(struct hrtimer *t)
+{
+	arx_qp_schedule(container_of(t, struct arx_qp, retry));
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * arx_qp_schedule_init - initialise the timer of arx_qp_schedule_later()
+ * @qp: being created
+ */
+void arx_qp_schedule_init(struct arx_qp *qp)
+{
+	hrtimer_setup(&qp->retry, arx_qp_retry, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * arx_qp_schedule_later - run requester and responder a little later
+ * @qp: any QP that is not being destroyed
+ *
+ * For a stage that lacks memory, or room in a queue of this machine: at once it
+ * would fail again.
+ *
+ * Context: any but hard interrupts.
+ */
+void arx_qp_schedule_later(struct arx_qp *qp)
+{
+	hrtimer_start(&qp->retry, ns_to_ktime(ARX_RETRY_NS),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+/**
+ * arx_qp_schedule_cancel - end the timer of arx_qp_schedule_later()
+ * @qp: about to be destroyed; no stage runs any more
+ *
+ * Context: may sleep.
+ */
+void arx_qp_schedule_cancel(struct arx_qp *qp)
+{
+	hrtimer_cancel(&qp->retry);
 }
 
 /**

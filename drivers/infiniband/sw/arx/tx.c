@@ -27,12 +27,6 @@
 /* Payload up to this size is cheaper to copy than to refer to. */
 #define ARX_TX_LINEAR		256
 
-/*
- * A stage whose packets this machine dropped tries again after this time,
- * unless a queued packet of the QP leaves before.
- */
-#define ARX_TX_RETRY_NS		NSEC_PER_MSEC
-
 /**
  * struct arx_tx - a run while packets are made of it
  * @run: the run; its payload iterator advances
@@ -72,13 +66,6 @@ static void arx_tx_drain(struct work_struct *work)
 	arx_qp_schedule_on(qp, next >= 0 ? next : here);
 }
 
-/* After some drops no packet of the QP is queued whose end could wake it. */
-static enum hrtimer_restart arx_tx_retry(struct hrtimer *t)
-{
-	arx_qp_schedule(container_of(t, struct arx_qp, tx_retry));
-	return HRTIMER_NORESTART;
-}
-
 /*
  * This machine dropped @n packets of a stage, from @psn on, and will drop the
  * following ones. The stage sends no more in this turn and goes back at its
@@ -92,8 +79,8 @@ static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_out *out, u32 psn,
 	out->lost = psn;
 	arx_count_add(qp, TX_DROPPED, n);
 	arx_sock_tell_less(qp);
-	hrtimer_start(&qp->tx_retry, ns_to_ktime(ARX_TX_RETRY_NS),
-		      HRTIMER_MODE_REL_SOFT);
+	/* Perhaps no packet of the QP is queued whose end could wake it. */
+	arx_qp_schedule_later(qp);
 }
 
 /*
@@ -121,8 +108,6 @@ int arx_tx_init(struct arx_qp *qp)
 	qp->req.out.order.cpu = -1;
 	qp->resp.out.order.cpu = -1;
 	INIT_WORK(&qp->tx_drain, arx_tx_drain);
-	hrtimer_setup(&qp->tx_retry, arx_tx_retry, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
 	return 0;
 }
 
@@ -136,7 +121,6 @@ int arx_tx_init(struct arx_qp *qp)
 void arx_tx_cleanup(struct arx_qp *qp)
 {
 	disable_work_sync(&qp->tx_drain);
-	hrtimer_cancel(&qp->tx_retry);
 	arx_sock_cleanup(qp);
 }
 

@@ -567,7 +567,7 @@ static bool arx_requester_lacks(struct arx_qp *qp, const struct arx_iter *to,
 
 	if (!arx_iter_absent(to, min(left, ARX_READ_PAGES), left, want))
 		return false;
-	return want->addr > paging->addr ||
+	return paging->request != qp->req.sent || want->addr > paging->addr ||
 	       arx_iter_absent(to, min(left, ARX_LOOPBACK_RUN_MAX), left, want);
 }
 

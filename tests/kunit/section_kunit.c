@@ -3,6 +3,7 @@
 
 #include <kunit/test.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/workqueue.h>
 
 #include "section.c"
@@ -125,6 +126,19 @@ static void section__nothing_to_wait_for(struct kunit *test)
 	KUNIT_SUCCEED(test);
 }
 
+/* No other CPU of the test's machine is in a section for long. */
+static void section__idle(struct kunit *test)
+{
+	int tries = 1000;
+
+	arx_section_enter();
+	KUNIT_EXPECT_FALSE(test, arx_section_idle());
+	arx_section_leave();
+	while (!arx_section_idle() && tries--)
+		fsleep(USEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, tries, 0);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(section__depth),
 	KUNIT_CASE(section__wraps),
@@ -132,6 +146,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(section__waits_for_outermost),
 	KUNIT_CASE(section__waits_not_for_later),
 	KUNIT_CASE(section__nothing_to_wait_for),
+	KUNIT_CASE(section__idle),
 	{}
 };
 

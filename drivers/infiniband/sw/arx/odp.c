@@ -2,11 +2,12 @@
 /*
  * On-demand paging: the page tables of regions whose pages are not pinned.
  *
- * A table has leaves, one for each 2 MiB of address space that was ever used,
- * so memory is paid for what is used, however long the region is. An entry of a
- * leaf has the kernel address of a page. The reference that found the page is
- * dropped at once: what keeps the page is that the kernel's memory management
- * asks the leaf (by an MMU notifier) before it takes the page back.
+ * A table has leaves, one for each 2 MiB (with pages of 4 KiB) of address space
+ * that was used, so memory is paid for what is used, however long the region
+ * is. An entry of a leaf has the kernel address of a page. The reference that
+ * found the page is dropped at once: what keeps the page is that the kernel's
+ * memory management asks the leaf (by an MMU notifier) before it takes the page
+ * back.
  *
  * The data path reads entries in a section, without a lock:
  *
@@ -126,7 +127,7 @@ static void arx_leaf_clear(struct arx_leaf *leaf, u32 first, u32 end)
 		if (!entry || entry & ARX_PAGE_PRESENT)
 			continue;
 		if (entry & ARX_PAGE_WRITABLE)
-			set_page_dirty(compound_head(virt_to_page(entry)));
+			set_page_dirty(virt_to_page(entry));
 		WRITE_ONCE(leaf->entries[i], 0);
 		cleared++;
 	}
@@ -135,9 +136,9 @@ static void arx_leaf_clear(struct arx_leaf *leaf, u32 first, u32 end)
 
 /*
  * The process's pages in a range are about to change. Holds locks of the memory
- * management, at times those of reclaim: takes only leaf->lock, and allocates
- * nothing. A caller that cannot sleep (the OOM killer) goes on without pages
- * that a section may use.
+ * management, at times those of reclaim: takes leaf->lock, under it what
+ * set_page_dirty() takes, and allocates nothing. A caller that cannot sleep
+ * (the OOM killer) goes on without pages that a section may use.
  */
 static bool arx_leaf_invalidate(struct mmu_interval_notifier *notifier,
 				const struct mmu_notifier_range *range,
@@ -157,9 +158,10 @@ static bool arx_leaf_invalidate(struct mmu_interval_notifier *notifier,
 	spin_unlock(&leaf->lock);
 	if (!used)
 		return true;
-	if (!mmu_notifier_range_blockable(range))
+	if (mmu_notifier_range_blockable(range))
+		arx_section_wait();
+	else if (!arx_section_idle())
 		return false;
-	arx_section_wait();
 	spin_lock(&leaf->lock);
 	arx_leaf_clear(leaf, first, end);
 	spin_unlock(&leaf->lock);
@@ -214,8 +216,8 @@ put:
 }
 
 /*
- * End leaves that are not in the table any more: who fills one now finds it
- * ended. No section uses them.
+ * End a leaf that is not in the table any more: a job that fills the leaf finds
+ * it ended. No section uses the leaf.
  */
 static void arx_leaf_end(struct arx_leaf *leaf)
 {
@@ -247,7 +249,8 @@ static void arx_odp_scan(struct arx_odp *odp)
 	if (odp->count < odp->scan_at)
 		return;
 	xa_for_each(&odp->leaves, index, leaf) {
-		if (!arx_leaf_is_empty(leaf))
+		/* A job that fills the leaf has a reference. */
+		if (refcount_read(&leaf->ref) > 1 || !arx_leaf_is_empty(leaf))
 			continue;
 		xa_erase(&odp->leaves, index);
 		odp->count--;
@@ -363,7 +366,7 @@ void arx_odp_end(struct arx_odp *odp)
  * @offset: of the first byte from the first page on
  * @len: bytes
  * @write: they will be written
- * @want: receives the part that is not there, from the first page that lacks
+ * @want: receives the part that is not there, from the first absent page on
  *
  * Context: in a section. If the function returns false, the pages can be
  * accessed by arx_odp_at() until the end of the section.
@@ -450,8 +453,8 @@ static long arx_odp_get(struct arx_odp *odp, u64 addr, u32 n,
 }
 
 /*
- * Fill entries; -EAGAIN if the process has changed its memory since @seq, or
- * the leaf was removed because it was empty.
+ * Fill entries; -EAGAIN if the process has changed its memory since @seq,
+ * -EFAULT if the region is gone.
  */
 static int arx_leaf_fill(struct arx_leaf *leaf, u64 addr, u32 n,
 			 struct page **pages, bool write, unsigned long seq)
@@ -462,7 +465,9 @@ static int arx_leaf_fill(struct arx_leaf *leaf, u64 addr, u32 n,
 	u32 i;
 
 	spin_lock(&leaf->lock);
-	if (leaf->ended || mmu_interval_read_retry(&leaf->notifier, seq))
+	if (leaf->ended)
+		err = -EFAULT;
+	else if (mmu_interval_read_retry(&leaf->notifier, seq))
 		err = -EAGAIN;
 	for (i = 0; i < n && !err; i++) {
 		unsigned long *entry = &leaf->entries[first + i];

@@ -61,3 +61,27 @@ void arx_section_wait(void)
 	for_each_possible_cpu(cpu)
 		arx_section_wait_for(per_cpu_ptr(&arx_sections, cpu));
 }
+
+/**
+ * arx_section_idle - whether no CPU is in a section now
+ *
+ * As arx_section_wait(), for a caller that cannot sleep.
+ *
+ * Context: any.
+ * Return: true if none is; always false with PREEMPT_RT.
+ */
+bool arx_section_idle(void)
+{
+	int cpu;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return false;
+	/* orders the table before the words; pairs with arx_section_begin() */
+	smp_mb();
+	for_each_possible_cpu(cpu)
+		/* pairs with arx_section_end() */
+		if (smp_load_acquire(per_cpu_ptr(&arx_sections, cpu)) &
+		    ARX_SECTION_DEPTH)
+			return false;
+	return true;
+}

@@ -84,5 +84,6 @@ static inline void arx_section_leave(void)
 }
 
 void arx_section_wait(void);
+bool arx_section_idle(void);
 
 #endif /* ARX_SECTION_H */

@@ -114,7 +114,8 @@ static bool arx_worker_work(void *data)
 	arx_section_leave();
 	if (qp) {
 		arx_worker_may_be_throttled();
-		cond_resched();
+		/* A thread that polls may not sleep for minutes. */
+		cond_resched_tasks_rcu_qs();
 	}
 	return qp;
 }

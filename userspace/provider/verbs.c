@@ -1535,10 +1535,9 @@ static void arx_kernel_qp_attr(struct ibv_qp_init_attr_ex *attr)
 		attr->srq = NULL;
 		break;
 	case IBV_QPT_XRC_SEND:
-		attr->comp_mask = IBV_QP_INIT_ATTR_PD;
 		attr->recv_cq = NULL;
 		attr->srq = NULL;
-		break;
+		SWITCH_FALLTHROUGH;
 	default:
 		attr->comp_mask &= IBV_QP_INIT_ATTR_PD |
 				   IBV_QP_INIT_ATTR_CREATE_FLAGS;

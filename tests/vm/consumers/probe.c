@@ -115,6 +115,9 @@ static void device(void)
 	expect(ex.odp_caps.general_caps ==
 	       (IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT),
 	       "on-demand paging");
+	/* bits 6 and 7: FLUSH and ATOMIC WRITE */
+	expect((ex.odp_caps.per_transport_caps.rc_odp_caps & 0xc0) == 0xc0,
+	       "FLUSH and ATOMIC WRITE paged on demand");
 	expect(!ibv_query_port(context, 1, &port) &&
 	       port.state == IBV_PORT_ACTIVE &&
 	       port.link_layer == IBV_LINK_LAYER_ETHERNET &&

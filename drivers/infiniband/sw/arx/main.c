@@ -76,6 +76,10 @@ static DEFINE_MUTEX(arx_link_mutex);
 /* Numbers of objects are drawn at random until a free one is found. */
 static_assert(BIT(ARX_ID_BITS - 2) >= ARX_MAX_OBJECTS);
 
+/* IB_ODP_SUPPORT_FLUSH and IB_ODP_SUPPORT_ATOMIC_WRITE, which 6.12 lacks. */
+#define ARX_ODP_FLUSH		BIT(6)
+#define ARX_ODP_ATOMIC_WRITE	BIT(7)
+
 #define ARX_ODP_CONNECTED	(IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE | \
 				 IB_ODP_SUPPORT_READ | IB_ODP_SUPPORT_ATOMIC | \
 				 IB_ODP_SUPPORT_SRQ_RECV)
@@ -87,7 +91,8 @@ static_assert(BIT(ARX_ID_BITS - 2) >= ARX_MAX_OBJECTS);
 static const struct ib_odp_caps arx_odp_caps = {
 	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
 	.per_transport_caps = {
-		.rc_odp_caps = ARX_ODP_CONNECTED | IB_ODP_SUPPORT_RECV,
+		.rc_odp_caps = ARX_ODP_CONNECTED | IB_ODP_SUPPORT_RECV |
+			       ARX_ODP_FLUSH | ARX_ODP_ATOMIC_WRITE,
 		.xrc_odp_caps = ARX_ODP_CONNECTED,
 		.uc_odp_caps = IB_ODP_SUPPORT_SEND,
 		.ud_odp_caps = IB_ODP_SUPPORT_SEND,

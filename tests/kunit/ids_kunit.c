@@ -90,7 +90,8 @@ static void ids__quarantine_ends(struct kunit *test)
 	for (i = 0; i <= ARX_IDS_QUARANTINE; i++) {
 		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[i]), 0);
 		arx_ids_remove(ids, &objects[i]);
-		KUNIT_EXPECT_EQ(test, *arx_ids_resting(ids, objects[0].nr),
+		KUNIT_EXPECT_EQ(test, *arx_ids_same_remainder(ids,
+							      objects[0].nr),
 				i < ARX_IDS_QUARANTINE);
 	}
 }
@@ -99,15 +100,15 @@ static void ids__quarantine_ends(struct kunit *test)
 static void ids__quarantine_counts(struct kunit *test)
 {
 	struct arx_ids *ids = make_ids(test, 24);
-	u32 i, resting = 0;
+	u32 i, sum = 0;
 
 	for (i = 0; i < 3 * ARX_IDS_QUARANTINE; i++) {
 		KUNIT_ASSERT_EQ(test, arx_ids_add(ids, &objects[0]), 0);
 		arx_ids_remove(ids, &objects[0]);
 	}
 	for (i = 0; i < ARX_IDS_REMAINDERS; i++)
-		resting += ids->resting[i];
-	KUNIT_EXPECT_EQ(test, resting, ARX_IDS_QUARANTINE);
+		sum += ids->remainders[i];
+	KUNIT_EXPECT_EQ(test, sum, ARX_IDS_QUARANTINE);
 }
 
 /*

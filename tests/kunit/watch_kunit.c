@@ -9,7 +9,7 @@
 #include "watch.h"
 #include "worker.h"
 
-/* microseconds; no timer expires, not even after an eighth of it */
+/* microseconds; no timer expires */
 #define FOREVER	1000000000
 #define IDLE	20		/* intervals without requests until the end */
 

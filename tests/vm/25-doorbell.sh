@@ -79,7 +79,7 @@ mostly_here() {
 	away=$(counter "$dev1" looks_away h1) all=$(counter "$dev1" looks h1)
 	bursts 16 48000
 	away=$(($(counter "$dev1" looks_away h1) - away)) all=$(($(counter "$dev1" looks h1) - all))
-	echo "$away of $all looks away from the application"
+	echo "$away polls at once, $all by the timer"
 	(( away * 4 < all ))
 }
 left_alone() {
@@ -87,8 +87,8 @@ left_alone() {
 	until_true 30 mostly_here
 }
 
-# An idle CPU polls again at once while it finds requests: more often than a
-# timer of 20 ms, or of an eighth of that, could make it poll.
+# An idle CPU polls again at once while it finds requests: more often than every
+# 2.5 ms, where the timer polls every 20 ms.
 at_once() {
 	local away by_timer
 	attribute "$attribute" 20000 >/dev/null
@@ -174,8 +174,8 @@ else
 	skip looked-away 'there is one CPU'
 fi
 # In the debug kernel a hundred messages of each ring take about as long as the
-# fruitless polls after which polling of a ring ends. If another machine makes
-# this one slower, most polls are fruitless for some seconds.
+# idle intervals after which polling of a ring ends. If another machine makes
+# this one slower, most intervals are idle for some seconds.
 if debug_kernel; then
 	check unhurried 130 until_true 100 unhurried 160000
 else

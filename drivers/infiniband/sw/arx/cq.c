@@ -83,7 +83,8 @@ static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 
 /*
  * The CPU on which the consumer's handler is due. Bottom halves are off, so
- * that a CPU that is online stays so while the caller queues a work there.
+ * that a CPU that is online stays so while the caller queues a work there; with
+ * PREEMPT_RT it may go offline, and its works move to other CPUs.
  */
 static int arx_cq_cpu(const struct arx_cq *cq)
 {
@@ -99,8 +100,7 @@ static void arx_cq_call(struct arx_cq *cq)
 }
 
 /*
- * An application's handler runs here, unless the application chose another
- * CPU.
+ * Call an application's handler here unless its vector names another CPU.
  */
 static void arx_cq_notify(struct arx_cq *cq)
 {

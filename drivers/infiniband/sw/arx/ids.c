@@ -22,7 +22,7 @@ void arx_ids_init(struct arx_ids *ids, unsigned int bits)
 	ids->bits = bits;
 	spin_lock_init(&ids->lock);
 	memset(ids->quarantined, 0, sizeof(ids->quarantined));
-	memset(ids->resting, 0, sizeof(ids->resting));
+	memset(ids->remainders, 0, sizeof(ids->remainders));
 	ids->next = 0;
 }
 
@@ -37,20 +37,20 @@ void arx_ids_destroy(struct arx_ids *ids)
 	rhashtable_destroy(&ids->taken);
 }
 
-static u16 *arx_ids_resting(struct arx_ids *ids, u32 nr)
+static u16 *arx_ids_same_remainder(struct arx_ids *ids, u32 nr)
 {
-	return &ids->resting[nr % ARX_IDS_REMAINDERS];
+	return &ids->remainders[nr % ARX_IDS_REMAINDERS];
 }
 
-/* The number that has been in quarantine for longest makes room. */
+/* Replace the oldest quarantined number. */
 static void arx_ids_quarantine(struct arx_ids *ids, u32 nr)
 {
 	u32 *slot = &ids->quarantined[ids->next];
 
 	if (*slot)
-		--*arx_ids_resting(ids, *slot);
+		--*arx_ids_same_remainder(ids, *slot);
 	*slot = nr;
-	++*arx_ids_resting(ids, nr);
+	++*arx_ids_same_remainder(ids, nr);
 	ids->next = (ids->next + 1) % ARX_IDS_QUARANTINE;
 }
 
@@ -63,7 +63,7 @@ static int arx_ids_take(struct arx_ids *ids, struct arx_id *id)
 	int err = -EEXIST;
 
 	spin_lock_bh(&ids->lock);
-	if (!*arx_ids_resting(ids, id->nr))
+	if (!*arx_ids_same_remainder(ids, id->nr))
 		err = rhashtable_lookup_insert_fast(&ids->taken, &id->node,
 						    arx_ids_params);
 	spin_unlock_bh(&ids->lock);

@@ -36,7 +36,7 @@ struct arx_id {
  * @bits: width of a number
  * @lock: protects taking and freeing of numbers
  * @quarantined: ring of quarantined numbers; 0: unused
- * @resting: how many of @quarantined have a remainder by ARX_IDS_REMAINDERS
+ * @remainders: number of quarantined numbers with each remainder
  * @next: index in @quarantined for the next freed number
  *
  * Numbers come from the kernel's CSPRNG. Look-ups take no lock: an object is
@@ -50,7 +50,7 @@ struct arx_ids {
 	unsigned int bits;
 	spinlock_t lock;	/* protects all but look-ups */
 	u32 quarantined[ARX_IDS_QUARANTINE];
-	u16 resting[ARX_IDS_REMAINDERS];
+	u16 remainders[ARX_IDS_REMAINDERS];
 	u32 next;
 };
 

@@ -480,7 +480,7 @@ void arx_mcast_deliver(struct arx_dev *dev, const struct arx_l3_key *l3,
 	list_for_each_entry_rcu(member, &found->members, link) {
 		struct arx_run copy = *run;
 
-		if (unlikely(member->qp->deaf_to_self) &&
+		if (unlikely(member->qp->block_self_mcast) &&
 		    arx_mcast_is_own(member->qp, l3, from, run))
 			continue;
 		arx_responder_rx(member->qp, &copy);

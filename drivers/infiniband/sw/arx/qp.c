@@ -274,7 +274,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
 	qp->stats = arx_qp_dev(qp)->stats;
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	qp->deaf_to_self = init->create_flags &
+	qp->block_self_mcast = init->create_flags &
 			   IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (arx_qp_has_requester(qp))
 		qp->scq = to_arx_cq(init->send_cq);

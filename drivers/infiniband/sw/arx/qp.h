@@ -509,7 +509,7 @@ struct arx_comp {
  * @worker: thread of its application, or NULL; see worker.c
  * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
- * @deaf_to_self: the QP gets no multicast datagram that it sent itself
+ * @block_self_mcast: the QP gets no multicast datagram that it sent itself
  * @retired: the QP is being destroyed: @worker does not take it any more; under
  *	its lock
  *
@@ -559,7 +559,7 @@ struct arx_qp {
 	struct arx_worker *worker;
 	struct work_struct late;
 	struct list_head late_link;
-	bool deaf_to_self;
+	bool block_self_mcast;
 	bool retired;
 };
 

@@ -5,7 +5,8 @@
  * the application finds no completions, because the application then waits for
  * requests that it has posted. Meanwhile, a CPU without other work polls the
  * send ring: the scheduler gives the QP's worker that CPU, if there is one. A
- * timer limits the delay of a request that neither of the two has sent.
+ * timer limits the delay of a request that neither a doorbell nor the worker
+ * has sent.
  */
 
 #include <linux/hrtimer.h>
@@ -31,8 +32,8 @@
 #define ARX_WATCH_IDLE		20
 
 /*
- * The worker polls on until no request has come for this time: longer than a
- * program takes that has just found completions and posts again.
+ * The worker stops after this time without a request. A program that has found
+ * completions needs less time to post again.
  */
 #define ARX_WATCH_SPIN_NS	(50 * NSEC_PER_USEC)
 
@@ -126,8 +127,8 @@ static u64 arx_watch_nsecs(const struct arx_qp *qp)
 }
 
 /*
- * The next interval begins. The timer stays on this CPU: otherwise the kernel
- * moves timers from idle CPUs to a busy one, which is the application's.
+ * The next interval begins. The timer is pinned, because the kernel otherwise
+ * moves timers of idle CPUs to a busy CPU, often the application's.
  */
 static void arx_watch_interval(struct arx_qp *qp)
 {

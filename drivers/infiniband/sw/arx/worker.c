@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Continues copies on this machine.
+ * Continues copies on this machine, and polls send queues.
  *
  * A send to a QP of the same machine is a copy, and the only bound on what one
  * call may post is the length of the ring: 64 TiB. The call itself makes the
@@ -287,7 +287,7 @@ void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker)
 }
 
 /**
- * arx_worker_queue - make a QP's worker continue the QP's copies
+ * arx_worker_queue - make a QP's worker run the requester
  * @qp: any QP
  *
  * If the process has ended and left its QPs to another process, the QPs wait

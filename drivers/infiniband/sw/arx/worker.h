@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Continues copies on this machine. */
+/* Continues copies on this machine, and polls send queues. */
 #ifndef ARX_WORKER_H
 #define ARX_WORKER_H
 
@@ -19,7 +19,7 @@ struct vhost_task;
  *	that imported the context goes on after the end of the first one
  * @start: serialises starts of threads
  * @lock: protects the fields below, and each QP's late_link and retired
- * @qps: QPs that have more to copy, each once, the next one first
+ * @qps: QPs that have more to copy or are polled, each once, the next one first
  * @killed: the thread ends with its process; published
  * @over: the context has ended; published
  * @leaving: the thread has queued @stop

@@ -349,15 +349,20 @@ static void responder__kept_and_rnr(struct kunit *test)
 static void responder__hostile_gap(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
-	u32 n, psn = PSN + 30000;
+	u32 n, psn = PSN + ARX_KEEP_AHEAD;
 
-	for (n = 0; n < 10000; n++)
-		packets(p, ARX_OP_WRITE, WHOLE, psn - 2 * n, 0, MTU);
+	for (n = 1; n <= 10000; n++)
+		packets(p, ARX_OP_WRITE, WHOLE, psn + n, 0, MTU);
+	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);	/* too far ahead */
+	for (n = 0; n < ARX_KEEP_AHEAD; n++)
+		packets(p, ARX_OP_WRITE, WHOLE, psn - n, 0, MTU);
+	KUNIT_EXPECT_GT(test, kept_bytes(p), 0);
 	KUNIT_EXPECT_LE(test, kept_bytes(p), ARX_KEEP_QP);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), kept_bytes(p));
 	KUNIT_EXPECT_GT(test, count_of(p, ARX_CNT_SEQUENCE_DROPPED), 0);
-	KUNIT_EXPECT_EQ(test, 10000, count_of(p, ARX_CNT_SEQUENCE_DROPPED) +
-				     count_of(p, ARX_CNT_SEQUENCE_KEPT));
+	KUNIT_EXPECT_EQ(test, 10000 + ARX_KEEP_AHEAD,
+			count_of(p, ARX_CNT_SEQUENCE_DROPPED) +
+			count_of(p, ARX_CNT_SEQUENCE_KEPT));
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
 	EXPECT_SILENT(test, p, 1);
 
@@ -368,6 +373,38 @@ static void responder__hostile_gap(struct kunit *test)
 	for (n = 0; n < 10; n++)
 		packets(p, ARX_OP_WRITE, WHOLE, PSN + n, 0, MTU);
 	KUNIT_EXPECT_EQ(test, epsn(p), (PSN + 10) & ARX_PSN_MASK);
+}
+
+/* READs of a hostile peer may overlap; a report still says what is kept. */
+static void keep__reports_overlap(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_keep keep = {};
+	__be32 words[4];
+	u32 i;
+
+	for (i = 1; i < 9; i++) {
+		struct arx_run run = {
+			.h = {
+				.op = ARX_OP_READ,
+				.psn = 100 + 2 * i,
+				.dma_len = 64 * MTU,
+			},
+			.npkts = 1,
+			.packets = alloc_skb(MTU, GFP_KERNEL),
+		};
+
+		KUNIT_EXPECT_TRUE(test, arx_keep_add(&keep, &p->dev, &run));
+	}
+	keep_one(p, &keep, 100 + 90, 2);
+	KUNIT_EXPECT_EQ(test, 3, arx_keep_report(&keep, 100, MTU, words, 4));
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[0]), 0xfffffffc);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[1]), 0xffffffff);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[2]), 0x0c00ffff);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[3]), 0);
+	KUNIT_EXPECT_EQ(test, 1, arx_keep_report(&keep, 100, MTU, words, 1));
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[0]), 0xfffffffc);
+	arx_keep_purge(&keep, &p->dev);
 }
 
 /* Many kept requests are served in several shares, and acknowledged once. */
@@ -1119,6 +1156,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(keep__overlap),
 	KUNIT_CASE(keep__needs_packets),
 	KUNIT_CASE(keep__bounds),
+	KUNIT_CASE(keep__reports_overlap),
 	KUNIT_CASE(responder__gap),
 	KUNIT_CASE(responder__any_order),
 	KUNIT_CASE(responder__keeps_together),

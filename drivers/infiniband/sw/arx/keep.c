@@ -279,21 +279,20 @@ u32 arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
 		    __be32 *words, u32 n)
 {
 	struct rb_node *node;
-	u32 used = 0;
+	u32 covered = 0;
 
 	memset(words, 0, n * sizeof(*words));
 	for (node = rb_first(&keep->runs); node; node = rb_next(node)) {
 		const struct arx_run *run = &arx_keep_of(node)->run;
-		u32 i = (run->h.psn - psn) & ARX_PSN_MASK;
-		u32 end = min(i + arx_keep_psns(run, mtu), 32 * n);
+		u32 first = (run->h.psn - psn) & ARX_PSN_MASK;
+		u32 end = min(first + arx_keep_psns(run, mtu), 32 * n);
 
-		if (i >= 32 * n)
+		if (first >= 32 * n)
 			break;
-		for (; i < end; i++)
-			words[i / 32] |= cpu_to_be32(BIT(i % 32));
-		used = max(used, DIV_ROUND_UP(end, 32));
+		for (covered = max(covered, first); covered < end; covered++)
+			words[covered / 32] |= cpu_to_be32(BIT(covered % 32));
 	}
-	return used;
+	return DIV_ROUND_UP(covered, 32);
 }
 
 /**

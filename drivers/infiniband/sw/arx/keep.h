@@ -14,6 +14,15 @@
 #define ARX_KEEP_QP		(4U * 1024 * 1024)	/* of one stage */
 #define ARX_KEEP_DEV		(64L * 1024 * 1024)	/* of a device */
 
+/*
+ * A request may be so many PSNs ahead. Each PSN at which a request is kept is
+ * one more that a sender who forges packets may hit.
+ */
+#define ARX_KEEP_AHEAD		4096
+
+/* A kept run counts as at least this many bytes of a stage's share. */
+#define ARX_KEEP_LEAST		1024U
+
 /**
  * struct arx_keep - the runs that one stage of a QP keeps
  * @runs: struct arx_kept, in the order of their first PSNs

@@ -19,9 +19,6 @@
 #include "state.h"
 #include "trace.h"
 
-/* A kept request counts as at least this many bytes of a share. */
-#define ARX_CLOSE_LEAST		1024U
-
 /*
  * XRC: find the SRQ @srqn, its PD and its CQ, for the rest of the section.
  * False if there is no such SRQ in the QP's domain.
@@ -500,13 +497,15 @@ static void arx_responder_gap(struct arx_qp *qp)
  * A request behind a gap. It is checked and served when the gap closes; if it
  * cannot be kept, the peer sends it again.
  */
-static __cold void arx_responder_ahead(struct arx_qp *qp, struct arx_run *run)
+static __cold void arx_responder_ahead(struct arx_qp *qp, struct arx_run *run,
+				       s32 ahead)
 {
 	struct arx_resp *resp = &qp->resp;
 
 	arx_count(qp, OUT_OF_SEQUENCE);
 	resp->reports |= !!(run->h.flags & ARX_REPORTS);
-	if (arx_keep_add(&resp->kept, arx_qp_dev(qp), run))
+	if (ahead <= ARX_KEEP_AHEAD &&
+	    arx_keep_add(&resp->kept, arx_qp_dev(qp), run))
 		arx_count(qp, SEQUENCE_KEPT);
 	else
 		arx_count(qp, SEQUENCE_DROPPED);
@@ -528,7 +527,7 @@ static bool arx_responder_expects(struct arx_qp *qp, struct arx_run *run)
 	if (resp->dead)
 		return false;
 	if (ahead > 0) {
-		arx_responder_ahead(qp, run);
+		arx_responder_ahead(qp, run, ahead);
 		return false;
 	}
 	if (ahead < 0) {
@@ -610,7 +609,7 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 
 	while ((kept = arx_keep_take(&resp->kept, arx_qp_dev(qp),
 				     resp->epsn))) {
-		share -= max(kept->run.len, ARX_CLOSE_LEAST);
+		share -= max(kept->run.len, ARX_KEEP_LEAST);
 		arx_responder_request(qp, &kept->run);
 		arx_keep_free(kept);
 		closed = true;

@@ -948,6 +948,26 @@ static void responder__replays_part(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/* A part waits to be replayed when the whole is asked for: the whole is due. */
+static void responder__replays_whole(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+
+	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	p->blocked = true;
+	packets(p, ARX_OP_READ, ASKS, PSN, 0, 4 * MTU);
+	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	if (w)
+		KUNIT_EXPECT_EQ(test, w->run.npkts, 12);
+	EXPECT_SILENT(test, p, 1);
+}
+
 /* loss.c alone. */
 
 static const u32 bases[] = { 100, 0xffff80, 0xfffe };
@@ -1178,6 +1198,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__probes_read),
 	KUNIT_CASE(requester__forgets),
 	KUNIT_CASE(responder__replays_part),
+	KUNIT_CASE(responder__replays_whole),
 	KUNIT_CASE(completer__read_gap),
 	KUNIT_CASE(completer__wrong_end),
 	KUNIT_CASE(completer__asks_twice),

@@ -133,13 +133,14 @@ static __cold void arx_rdatomic_queue_part(struct arx_resp *resp,
 	arx_rdatomic_queue(resp, rd, place);
 }
 
-/* True if the response to the request at @psn is due and has not begun. */
-static bool arx_rdatomic_waits(struct arx_resp *resp, u32 psn)
+/* True if all that @rd asks for is due as one response that has not begun. */
+static bool arx_rdatomic_waits(struct arx_resp *resp, const struct arx_rd *rd)
 {
 	struct arx_reply *reply;
 
 	list_for_each_entry(reply, &resp->due, link)
-		if (reply->rd.psn == psn && !reply->sent)
+		if (reply->rd.psn == rd->psn && !reply->sent &&
+		    reply->rd.npkts >= rd->npkts)
 			return true;
 	return false;
 }
@@ -411,7 +412,7 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 	}
 	rd.replay = true;
 	/* A duplicate that the network made gets its response in any case. */
-	if (arx_rdatomic_waits(resp, rd.psn))
+	if (arx_rdatomic_waits(resp, &rd))
 		return;
 	/* A requester does not ask for one request in many parts at a time. */
 	if (arx_rdatomic_full(resp))

@@ -1020,6 +1020,30 @@ static void loss__holes(struct kunit *test)
 	}
 }
 
+/* PSNs of long READs follow: what was sent again is not lost again at once. */
+static void loss__far_ahead(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	static const u32 far[] = { 1000, 32767, 32800, 40000, 65535, 1 << 22 };
+	__be32 words[16] = { cpu_to_be32(2) };
+	u32 psn, n, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		arx_loss_forget(loss, 100);
+		KUNIT_EXPECT_TRUE(test, arx_loss_report(loss, words, 1,
+							100 + far[i], 0));
+		KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, 100 + far[i], 0,
+						      &psn, &n));
+		KUNIT_EXPECT_EQ(test, psn, 100);
+		KUNIT_EXPECT_EQ(test, n, 1);
+		KUNIT_EXPECT_FALSE(test, arx_loss_report(loss, words, 1,
+							 100 + far[i], 0));
+		KUNIT_EXPECT_FALSE(test, arx_loss_next(loss, 100 + far[i], 0,
+						       &psn, &n));
+	}
+}
+
 /* A network that changes the order: packets that are late are waited for. */
 static void loss__late(struct kunit *test)
 {
@@ -1204,6 +1228,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(completer__asks_twice),
 	KUNIT_CASE(completer__ends_with_kept),
 	KUNIT_CASE(loss__holes),
+	KUNIT_CASE(loss__far_ahead),
 	KUNIT_CASE(loss__late),
 	KUNIT_CASE(loss__rtt),
 	KUNIT_CASE(both__five_percent),

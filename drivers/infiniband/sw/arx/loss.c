@@ -211,10 +211,16 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 	return arx_loss_misses_any(loss);
 }
 
+/*
+ * PSNs of READ responses may be sent far ahead, but a report never names them:
+ * a bound keeps the low bits comparable.
+ */
 static void arx_loss_mark(struct arx_loss *loss, u32 psn, u32 nxt, u64 now)
 {
+	u32 ahead = min((nxt - loss->una) & ARX_PSN_MASK, 2 * ARX_REPORT_SPAN);
+
 	__set_bit(arx_loss_bit(psn), loss->again);
-	loss->next[arx_loss_bit(psn)] = nxt;
+	loss->next[arx_loss_bit(psn)] = loss->una + ahead;
 	loss->sent[arx_loss_bit(psn)] = now >> ARX_LOSS_SHIFT;
 }
 

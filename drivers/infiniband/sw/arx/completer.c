@@ -212,7 +212,6 @@ static void arx_completer_rewind(struct arx_qp *qp)
 
 	if (comp->loss)
 		arx_loss_forget(comp->loss, comp->una);
-	comp->asks = false;
 	comp->timer_una = arx_psn_add(comp->una, -1);
 	arx_publish(&comp->rewinds, comp->rewinds + 1);
 }
@@ -345,15 +344,14 @@ static __cold void arx_completer_ask(struct arx_qp *qp)
 	u32 end, first;
 
 	if (!swqe || !arx_swqe_is_rd(swqe) ||
-	    (comp->asks && arx_psn_diff(comp->asked, comp->una) > 0))
+	    (comp->loss->asking &&
+	     arx_psn_diff(comp->loss->ask_end, comp->una) > 0))
 		return;
 	end = arx_completer_end(swqe);
 	if (arx_keep_first(&comp->kept, &first) &&
 	    arx_psn_diff(end, first) > 0)
 		end = first;
-	comp->asked = end;
-	comp->asks = true;
-	comp->loss->ask = true;
+	arx_loss_ask(comp->loss, end);
 	arx_count(qp, IMPLIED_NAK);
 	arx_completer_fill(qp);
 }
@@ -575,10 +573,10 @@ static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 static __cold bool arx_completer_ends_part(const struct arx_qp *qp,
 					   const struct arx_run *run)
 {
-	const struct arx_comp *comp = &qp->comp;
+	const struct arx_loss *loss = qp->comp.loss;
 
-	return comp->asks && run->len == run->npkts * qp->mtu &&
-	       arx_psn_add(run->h.psn, run->npkts) == comp->asked;
+	return loss && run->len == run->npkts * qp->mtu &&
+	       arx_loss_asked(loss, arx_psn_add(run->h.psn, run->npkts));
 }
 
 /* True if the length of @run fits the @left bytes of its READ. */
@@ -973,17 +971,18 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 	struct arx_swqe *swqe = arx_completer_current(qp);
 	struct arx_comp *comp = &qp->comp;
 	u32 end = arx_published(&qp->req.nxt);
+	struct arx_loss *loss = comp->loss;
 
-	comp->loss->ask = false;
-	comp->loss->probe = false;
+	loss->ask = false;
+	loss->probe = false;
 	*psn = arx_psn_add(end, -1);
 	if (qp->req.rd_sent != comp->rd_done)
 		*psn = comp->una;
 	if (swqe && arx_swqe_is_rd(swqe)) {
 		*psn = comp->una;
 		end = arx_completer_end(swqe);
-		if (comp->asks && arx_psn_diff(comp->asked, *psn) > 0)
-			end = comp->asked;
+		if (loss->asking && arx_psn_diff(loss->ask_end, *psn) > 0)
+			end = loss->ask_end;
 	} else if (*psn == comp->una) {
 		end = arx_psn_add(*psn, 1);
 	}

@@ -62,6 +62,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una)
 	loss->holding = false;
 	loss->probe = false;
 	loss->ask = false;
+	loss->asking = false;
 	loss->timing = false;
 }
 
@@ -250,6 +251,37 @@ bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
 		from = arx_psn_add(from, 1);
 	}
 	return *n;
+}
+
+/**
+ * arx_loss_asked - has a part of a READ been asked for again?
+ * @loss: of a QP
+ * @end: PSN after the part
+ *
+ * Return: true if it is one of the last parts that were.
+ */
+bool arx_loss_asked(const struct arx_loss *loss, u32 end)
+{
+	u32 i, n = min(loss->asks, ARX_LOSS_ASKED);
+
+	for (i = 0; i < n; i++)
+		if (loss->asked[i] == end)
+			return true;
+	return false;
+}
+
+/**
+ * arx_loss_ask - a part of a READ is to be asked for again
+ * @loss: of a QP
+ * @end: PSN after the part
+ */
+void arx_loss_ask(struct arx_loss *loss, u32 end)
+{
+	if (!arx_loss_asked(loss, end))
+		loss->asked[loss->asks++ % ARX_LOSS_ASKED] = end;
+	loss->ask_end = end;
+	loss->asking = true;
+	loss->ask = true;
 }
 
 /**

@@ -14,6 +14,9 @@
 #define ARX_REPORT_SPAN		512
 #define ARX_REPORT_WORDS	(ARX_REPORT_SPAN / 32)
 
+/* Parts of READs that are remembered; one for each retry, and more. */
+#define ARX_LOSS_ASKED		8
+
 /**
  * struct arx_loss - what the peer has and what it misses, and times
  * @una: oldest PSN that is not acknowledged
@@ -24,6 +27,11 @@
  * @holding: the timer waits for packets that may be late
  * @probe: the last packet is to be sent again
  * @ask: READ responses are to be asked for again
+ * @asking: responses up to @ask_end are being asked for
+ * @ask_end: PSN after them
+ * @asks: number of values written to @asked
+ * @asked: the last values of @ask_end: such a part may still arrive after
+ *	everything has been asked for again
  * @there: PSNs that the peer has, by their low bits
  * @again: PSNs that have been sent again
  * @next: of each PSN in @again: low bits of the PSN that was to be sent next,
@@ -51,6 +59,10 @@ struct arx_loss {
 	bool holding;
 	bool probe;
 	bool ask;
+	bool asking;
+	u32 ask_end;
+	u32 asks;
+	u32 asked[ARX_LOSS_ASKED];
 	DECLARE_BITMAP(there, ARX_REPORT_SPAN);
 	DECLARE_BITMAP(again, ARX_REPORT_SPAN);
 	u16 next[ARX_REPORT_SPAN];
@@ -78,6 +90,8 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
 bool arx_loss_hold(struct arx_loss *loss);
+void arx_loss_ask(struct arx_loss *loss, u32 end);
+bool arx_loss_asked(const struct arx_loss *loss, u32 end);
 u64 arx_loss_interval(const struct arx_loss *loss);
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);
 

@@ -408,7 +408,6 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	WRITE_ONCE(req->paging.job, NULL);
 	comp->reports = false;
 	comp->has_later = false;
-	comp->asks = false;
 	arx_keep_purge(&comp->kept, arx_qp_dev(qp));
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);

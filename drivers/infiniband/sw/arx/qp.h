@@ -411,15 +411,12 @@ struct arx_resp {
  *	expiry before
  * @waited: if packets were, their smallest number of bytes so far
  * @timer_una: @una when @retransmit was armed
- * @gap_una: value of @una for which a lost response has already caused a rewind
- * @gap: @gap_una is valid
+ * @gap: a lost response has caused a rewind since @una moved
  * @reports: the peer understands reports, and sends them
  * @kept: responses that arrived behind a gap
  * @later: if @has_later: PSN after the last one that was acknowledged while
  *	responses before it were missing
- * @has_later: @later is valid
- * @asked: if @asks: PSN after the responses that were asked for again
- * @asks: @asked is valid
+ * @has_later: @later is valid; read without the lock by arx_qp.work
  * @fills: of @rewinds: times the requester need only look for packets that are
  *	to be sent again, see arx_completer_fill()
  * @loss: what the peer has and misses; NULL until packets were lost
@@ -442,13 +439,10 @@ struct arx_comp {
 	u8 held;
 	u32 waited;
 	u32 timer_una;
-	u32 gap_una;
 	bool gap;
 	bool reports;
 	bool has_later;
-	bool asks;
 	u32 later;
-	u32 asked;
 	struct arx_keep kept;
 	u32 fills;
 	struct arx_loss *loss;

@@ -862,6 +862,60 @@ static void completer__wrong_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
 }
 
+/*
+ * A part arrives after the retransmission timer: the whole rest has been asked
+ * for meanwhile, but the part was asked for, too.
+ */
+static void completer__late_part(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	note(test, p);
+	s->qp->comp.reports = true;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
+	drop_wire(p);
+	responses(p, 0, 4, 1);
+	EXPECT_ASKS(test, p, 0, 4);
+	pair_timeout(p, 0);
+	EXPECT_ASKS(test, p, 0, 12);
+	responses(p, ARX_FIRST | ENDS, 0, 4);
+	EXPECT_NO_WC(test, &s->scq);
+	responses(p, 0, 5, 6);
+	responses(p, ENDS, 11, 1);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, 12 * MTU);
+}
+
+/* Many kept responses are placed in several shares. */
+static void completer__long_gap(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	u32 n = 3 * ARX_POLL_BYTES / MTU, i;
+	struct arx_run run;
+
+	note(test, p);
+	s->qp->comp.reports = true;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, n * MTU);
+	drop_wire(p);
+	for (i = 1; i < n; i++)
+		responses(p, i + 1 == n ? ENDS : 0, i, 1);
+	EXPECT_ASKS(test, p, 0, 1);
+	run = pair_run(p, 0, ARX_OP_READ_RESPONSE, ARX_FIRST | ENDS, PSN,
+		       NULL, MTU);
+	local_bh_disable();	/* the rest is a later softirq's */
+	pair_rx_packets(p, 0, &run, p->side[1].buf);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.una,
+			(PSN + 1 + ARX_POLL_BYTES / MTU) & ARX_PSN_MASK);
+	local_bh_enable();
+	pair_settle(p);
+	EXPECT_SILENT(test, p, 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, n * MTU);
+}
+
 /* What was asked for is lost, too: silence, and it is asked for again. */
 static void completer__asks_twice(struct kunit *test)
 {
@@ -1225,6 +1279,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__replays_whole),
 	KUNIT_CASE(completer__read_gap),
 	KUNIT_CASE(completer__wrong_end),
+	KUNIT_CASE(completer__late_part),
+	KUNIT_CASE(completer__long_gap),
 	KUNIT_CASE(completer__asks_twice),
 	KUNIT_CASE(completer__ends_with_kept),
 	KUNIT_CASE(loss__holes),

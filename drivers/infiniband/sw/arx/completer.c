@@ -9,6 +9,9 @@
 #include "completer.h"
 #include "cq.h"
 #include "loss.h"
+#include "schedule.h"
+#include "section.h"
+#include "send.h"
 #include "sendwr.h"
 #include "sock.h"
 #include "state.h"
@@ -376,7 +379,7 @@ static __cold void arx_completer_behind(struct arx_qp *qp, struct arx_run *run)
 	}
 	if (!comp->has_later || arx_psn_diff(end, comp->later) > 0)
 		comp->later = end;
-	comp->has_later = true;
+	WRITE_ONCE(comp->has_later, true);
 	arx_completer_ask(qp);
 }
 
@@ -689,24 +692,30 @@ static struct arx_kept *arx_completer_next_kept(struct arx_qp *qp)
 }
 
 /*
- * A gap may have closed: process what was kept behind it. If another gap
- * follows, ask for that one.
+ * A gap may have closed: process what was kept behind it, one share at a time.
+ * If another gap follows, ask for that one.
  */
 static __cold void arx_completer_close(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
+	s32 share = ARX_POLL_BYTES;
 	struct arx_kept *kept;
 
 	while ((kept = arx_completer_next_kept(qp))) {
+		share -= max(kept->run.len, ARX_KEEP_LEAST);
 		if (arx_qp_may(qp, ARX_QP_ACKED) &&
 		    arx_completer_in_window(qp, &kept->run))
 			arx_completer_data(qp, &kept->run);
 		arx_keep_free(kept);
+		if (share <= 0 && arx_keep_is_due(&comp->kept, comp->una)) {
+			arx_qp_schedule(qp);
+			return;
+		}
 	}
 	if (comp->has_later)
 		arx_completer_advance(qp, comp->later);
 	if (comp->has_later && arx_psn_diff(comp->una, comp->later) >= 0)
-		comp->has_later = false;
+		WRITE_ONCE(comp->has_later, false);
 	if (comp->has_later && comp->loss)
 		arx_completer_ask(qp);
 }
@@ -742,6 +751,26 @@ bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run)
 
 	smp_mb();	/* pairs with arx_requester_locked() */
 	return wake || READ_ONCE(qp->req.waiting);
+}
+
+/**
+ * arx_completer_continue - process kept responses that are due
+ * @qp: QP with a requester, which runs next
+ *
+ * Context: softirq or bottom halves off.
+ */
+void arx_completer_continue(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (likely(!READ_ONCE(comp->has_later)))
+		return;
+	arx_section_enter();
+	spin_lock(&comp->lock);
+	if (comp->has_later)
+		arx_completer_close(qp);
+	spin_unlock(&comp->lock);
+	arx_section_leave();
 }
 
 static unsigned long arx_completer_timeout(const struct arx_qp *qp)

@@ -28,8 +28,10 @@ static void arx_qp_work(struct work_struct *work)
 {
 	struct arx_qp *qp = container_of(work, struct arx_qp, work);
 
-	if (arx_qp_has_requester(qp))
+	if (arx_qp_has_requester(qp)) {
+		arx_completer_continue(qp);
 		arx_requester_run(qp);
+	}
 	if (arx_qp_has_responder(qp))
 		arx_responder_go_on(qp);
 }

@@ -71,6 +71,8 @@ enum arx_kind {
  *	RTNL
  * @port_asked: time of that, in jiffies
  * @doorbell_usecs: device attribute, see watch.c
+ * @ecn: device attribute: packets of RC and XRC are ECN capable
+ * @cnp_dscp: device attribute: upper six bits of the traffic class of CNPs
  * @capture: device attribute: all traffic is packets that a capture shows, each
  *	alone with its ICRC
  * @stats: per-CPU counters, without those of QPs that are bound to a counter
@@ -98,6 +100,8 @@ struct arx_dev {
 	u32 port_mbps;
 	unsigned long port_asked;
 	u32 doorbell_usecs;
+	bool ecn;
+	u8 cnp_dscp;
 	bool capture;
 	struct arx_stats __percpu *stats;
 	atomic_long_t kept;

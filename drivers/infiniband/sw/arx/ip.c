@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* IP headers of packets to an address vector. */
 
+#include <net/dsfield.h>
+#include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
 
@@ -32,17 +34,31 @@ unsigned int arx_ip_read(const struct iphdr *ip, struct in6_addr *saddr,
 }
 
 /**
+ * arx_ip_is_marked - true if a router has marked a packet: RFC 3168
+ * @ip: its IPv4 or IPv6 header
+ *
+ * Return: true if the ECN bits say "congestion experienced".
+ */
+bool arx_ip_is_marked(const struct iphdr *ip)
+{
+	return INET_ECN_is_ce(ip->version == 4 ? ip->tos :
+			      ipv6_get_dsfield((const void *)ip));
+}
+
+/**
  * arx_ipv4_write - write an IPv4 header
  * @av: destination, an IPv4 one
+ * @tos: traffic class with ECN bits
  * @ip: receives the header, its checksum left 0
  * @len: bytes after the header
  * @id: identification
  */
-void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id)
+void arx_ipv4_write(const struct arx_av *av, u8 tos, struct iphdr *ip, u16 len,
+		    u16 id)
 {
 	ip->version = 4;
 	ip->ihl = sizeof(*ip) / 4;
-	ip->tos = av->tos;
+	ip->tos = tos;
 	ip->tot_len = htons(sizeof(*ip) + len);
 	ip->id = htons(id);
 	ip->frag_off = htons(IP_DF);
@@ -56,12 +72,14 @@ void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id)
 /**
  * arx_ipv6_write - write an IPv6 header
  * @av: destination, an IPv6 one
+ * @tos: traffic class with ECN bits
  * @ip: receives the header
  * @len: bytes after the header
  */
-void arx_ipv6_write(const struct arx_av *av, struct ipv6hdr *ip, u16 len)
+void arx_ipv6_write(const struct arx_av *av, u8 tos, struct ipv6hdr *ip,
+		    u16 len)
 {
-	ip6_flow_hdr(ip, av->tos, htonl(av->flow_label));
+	ip6_flow_hdr(ip, tos, htonl(av->flow_label));
 	ip->payload_len = htons(len);
 	ip->nexthdr = IPPROTO_UDP;
 	ip->hop_limit = av->ttl;
@@ -84,10 +102,10 @@ void arx_grh_write(const struct arx_av *av, void *grh, u16 len, u16 id)
 	struct iphdr *ip = grh + ARX_GRH_LEN - sizeof(*ip);
 
 	if (!av->ipv4) {
-		arx_ipv6_write(av, grh, len);
+		arx_ipv6_write(av, av->tos, grh, len);
 		return;
 	}
 	memset(grh, 0, ARX_GRH_LEN - sizeof(*ip));
-	arx_ipv4_write(av, ip, len, id);
+	arx_ipv4_write(av, av->tos, ip, len, id);
 	ip_send_check(ip);
 }

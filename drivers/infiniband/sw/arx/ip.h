@@ -12,8 +12,11 @@ struct ipv6hdr;
 
 unsigned int arx_ip_read(const struct iphdr *ip, struct in6_addr *saddr,
 			 struct in6_addr *daddr);
-void arx_ipv4_write(const struct arx_av *av, struct iphdr *ip, u16 len, u16 id);
-void arx_ipv6_write(const struct arx_av *av, struct ipv6hdr *ip, u16 len);
+bool arx_ip_is_marked(const struct iphdr *ip);
+void arx_ipv4_write(const struct arx_av *av, u8 tos, struct iphdr *ip, u16 len,
+		    u16 id);
+void arx_ipv6_write(const struct arx_av *av, u8 tos, struct ipv6hdr *ip,
+		    u16 len);
 void arx_grh_write(const struct arx_av *av, void *grh, u16 len, u16 id);
 
 #endif /* ARX_IP_H */

@@ -20,6 +20,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "arx.h"
+#include "cnp.h"
 #include "compat.h"
 #include "crc.h"
 #include "counter.h"
@@ -390,7 +391,9 @@ static DEVICE_ATTR_RW(capture);
 
 static struct attribute *arx_dev_attrs[] = {
 	&dev_attr_capture.attr,
+	&dev_attr_cnp_dscp.attr,
 	&dev_attr_doorbell_usecs.attr,
+	&dev_attr_ecn.attr,
 	NULL
 };
 
@@ -549,6 +552,7 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 	arx_mcast_init(dev);
 	arx_counters_init(dev);
 	arx_watch_init_dev(dev);
+	arx_cnp_init_dev(dev);
 }
 
 /*

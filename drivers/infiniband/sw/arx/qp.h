@@ -71,6 +71,8 @@ static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
  * @end: place for the next packet
  * @psn: PSN of the first packet; PSNs are consecutive
  * @sport: UDP source port
+ * @tos: traffic class with ECN bits
+ * @priority: of the packets in queues of this machine
  * @n: number of packets
  * @len: bytes from BTH to ICRC, of all
  * @largest: bytes of the largest packet
@@ -83,6 +85,8 @@ struct arx_tx_batch {
 	struct sk_buff **end;
 	u32 psn;
 	u16 sport;
+	u8 tos;
+	u32 priority;
 	u32 n;
 	u32 len;
 	u32 largest;
@@ -503,6 +507,8 @@ struct arx_comp {
  * @worker: thread of its application, or NULL; see worker.c
  * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
+ * @cnp_sent: when the last CNP was sent, in units of 1024 ns, 0: never; see
+ *	cnp.c
  * @block_self_mcast: the QP gets no multicast datagram that it sent itself
  * @retired: the QP is being destroyed: @worker does not take it any more; under
  *	its lock
@@ -553,6 +559,7 @@ struct arx_qp {
 	struct arx_worker *worker;
 	struct work_struct late;
 	struct list_head late_link;
+	u32 cnp_sent;
 	bool block_self_mcast;
 	bool retired;
 };

@@ -10,6 +10,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
+#include "cnp.h"
 #include "completer.h"
 #include "gids.h"
 #include "super.h"
@@ -29,6 +30,7 @@
  * @dev: from arx_rx_dev(), or NULL
  * @joined: they came joined: GRO has checked the ICRCs, or there are none
  * @avoided: there are no ICRCs
+ * @marked: a router has marked the packets, which then share an IP header
  * @size: gso_size of joined packets
  * @saddr: source address, v4-mapped
  * @daddr: destination address, v4-mapped
@@ -46,6 +48,7 @@ struct arx_rx {
 	struct arx_dev *dev;
 	bool joined;
 	bool avoided;
+	bool marked;
 	u32 size;
 	struct in6_addr saddr;
 	struct in6_addr daddr;
@@ -95,6 +98,7 @@ static int arx_rx_read_envelope(struct arx_rx *rx, const struct sk_buff *skb)
 {
 	unsigned int ip_len = arx_ip_read(ip_hdr(skb), &rx->saddr, &rx->daddr);
 
+	rx->marked = arx_ip_is_marked(ip_hdr(skb));
 	/* A17.3.1: no options */
 	if (skb_network_header_len(skb) != ip_len ||
 	    ntohs(udp_hdr(skb)->len) != skb->len)
@@ -227,11 +231,18 @@ static bool arx_rx_addresses_fit(struct arx_rx *rx, struct arx_qp *qp)
 	return arx_av_is_peer(rcu_dereference(qp->av), &rx->saddr, &rx->daddr);
 }
 
-/* True if the state of the QP and the half that the packet is for allow it. */
+/*
+ * True if the service of the QP, its state and the half that the packet is for
+ * allow it.
+ */
 static bool arx_rx_is_accepted(const struct arx_qp *qp,
 			       const struct arx_headers *h)
 {
-	return arx_qp_may(qp, arx_is_response(h->op) ? ARX_QP_ACKED :
+	if (unlikely(h->service == ARX_SERVICE_CNP))
+		return arx_qp_is_acked(qp) &&
+		       arx_qp_may(qp, ARX_QP_ACKED | ARX_QP_RECEIVE);
+	return qp->service == h->service &&
+	       arx_qp_may(qp, arx_is_response(h->op) ? ARX_QP_ACKED :
 						       ARX_QP_RECEIVE);
 }
 
@@ -243,8 +254,7 @@ static struct arx_qp *arx_rx_admit(struct arx_rx *rx,
 
 	if (!qp || qp->id.nr != h->qpn)
 		qp = arx_rx_find_qp(rx, h->qpn);
-	if (!qp || qp->service != h->service ||
-	    !arx_rx_is_accepted(qp, h)) {
+	if (!qp || !arx_rx_is_accepted(qp, h)) {
 		arx_rx_count(rx, ARX_CNT_RX_NO_QP);
 		return NULL;
 	}
@@ -315,6 +325,8 @@ static void arx_rx_flush(struct arx_rx *rx, const struct arx_qp *qp,
 	arx_count_add(rx->qp, RCVD_BYTES, arx_rx_bytes(run));
 	if (!more)
 		arx_count(rx->qp, RCVD_BATCHES);
+	if (unlikely(rx->marked))
+		arx_cnp_marked(rx->qp, run);
 
 	run->packets = rx->first;
 	arx_iter_skb(&run->payload, rx->first, rx->first_len);
@@ -463,6 +475,16 @@ static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
 	return true;
 }
 
+/* A CNP counts as a run without payload. It need not wait for other packets. */
+static void arx_rx_receive_cnp(struct arx_qp *qp, const struct arx_headers *h)
+{
+	arx_count(qp, RCVD_BATCHES);
+	arx_count(qp, RCVD_RUNS);
+	arx_count(qp, RCVD_PKTS);
+	arx_count_add(qp, RCVD_BYTES, arx_headers_len(h) + ARX_ICRC_LEN);
+	arx_cnp_rx(qp, h);
+}
+
 static bool arx_rx_is_for_group(const struct arx_rx *rx,
 				const struct arx_headers *h)
 {
@@ -499,6 +521,11 @@ static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
 
 	if (group) {
 		arx_rx_receive_multicast(rx, skb, len, &h);
+		consume_skb(skb);
+		return;
+	}
+	if (unlikely(h.op == ARX_OP_CNP)) {
+		arx_rx_receive_cnp(qp, &h);
 		consume_skb(skb);
 		return;
 	}

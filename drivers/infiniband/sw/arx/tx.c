@@ -8,6 +8,8 @@
  */
 
 #include <linux/if_vlan.h>
+#include <linux/pkt_sched.h>
+#include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
@@ -147,9 +149,33 @@ static bool arx_tx_must_follow(const struct arx_qp *qp,
 	}
 }
 
-static u32 arx_tx_priority(const struct arx_av *av)
+/*
+ * A CNP must not wait behind the packets that cause congestion. ConnectX gives
+ * CNPs this priority, too.
+ */
+static u32 arx_tx_priority(const struct arx_av *av, const struct arx_run *run)
 {
+	if (unlikely(run->h.op == ARX_OP_CNP))
+		return TC_PRIO_INTERACTIVE;
 	return av->sl ? av->sl & 7 : rt_tos2priority(av->tos);
+}
+
+/*
+ * Packets with data are ECN capable (RFC 3168) if the service acknowledges: its
+ * peer asks by CNPs for less. An ACK has the traffic class of the responses
+ * with which it leaves.
+ */
+static u8 arx_tx_tos(const struct arx_qp *qp, const struct arx_av *av,
+		     const struct arx_run *run)
+{
+	const struct arx_dev *dev = arx_qp_dev(qp);
+
+	if (unlikely(run->h.op == ARX_OP_CNP))
+		return READ_ONCE(dev->cnp_dscp) << 2;
+	if (!arx_qp_is_acked(qp) || run->h.op == ARX_OP_ACK ||
+	    !READ_ONCE(dev->ecn))
+		return av->tos;
+	return av->tos | INET_ECN_ECT_0;
 }
 
 /*
@@ -169,7 +195,7 @@ static u32 arx_tx_queue(const struct arx_qp *qp,
 		netdev = vlan_dev_real_dev(netdev);
 	if (READ_ONCE(netdev->num_tc))
 		class = netdev->tc_to_txq[netdev_get_prio_tc_map(netdev,
-						arx_tx_priority(batch->av))];
+						batch->priority)];
 	if (!class.count)
 		return reciprocal_scale(hash,
 					READ_ONCE(netdev->real_num_tx_queues));
@@ -499,23 +525,24 @@ static void arx_tx_push_udp(const struct arx_tx_batch *batch,
  * a run, as it does when the stack segments a larger packet: the ICRC covers
  * it.
  */
-static void arx_tx_push_ipv4(const struct arx_av *av, struct sk_buff *skb,
-			     u16 id)
+static void arx_tx_push_ipv4(const struct arx_tx_batch *batch,
+			     struct sk_buff *skb, u16 id)
 {
 	struct iphdr *ip = skb_push(skb, sizeof(*ip));
 
 	skb_reset_network_header(skb);
 	skb->protocol = htons(ETH_P_IP);
-	arx_ipv4_write(av, ip, skb->len - sizeof(*ip), id);
+	arx_ipv4_write(batch->av, batch->tos, ip, skb->len - sizeof(*ip), id);
 }
 
-static void arx_tx_push_ipv6(const struct arx_av *av, struct sk_buff *skb)
+static void arx_tx_push_ipv6(const struct arx_tx_batch *batch,
+			     struct sk_buff *skb)
 {
 	struct ipv6hdr *ip = skb_push(skb, sizeof(*ip));
 
 	skb_reset_network_header(skb);
 	skb->protocol = htons(ETH_P_IPV6);
-	arx_ipv6_write(av, ip, skb->len - sizeof(*ip));
+	arx_ipv6_write(batch->av, batch->tos, ip, skb->len - sizeof(*ip));
 }
 
 static void arx_tx_put_icrc(struct sk_buff *skb)
@@ -544,21 +571,20 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 			      struct sk_buff *skb, u32 psn)
 {
 	struct net *net = dev_net(dst_dev_rcu(batch->dst));
-	const struct arx_av *av = batch->av;
 	struct sock *sk = qp->tx_sk;
 	int err;
 
 	arx_tx_push_udp(batch, skb);
-	if (av->ipv4)
-		arx_tx_push_ipv4(av, skb, psn);
+	if (batch->av->ipv4)
+		arx_tx_push_ipv4(batch, skb, psn);
 	else
-		arx_tx_push_ipv6(av, skb);
+		arx_tx_push_ipv6(batch, skb);
 	if (skb_is_gso(skb))
 		arx_gso_mark(skb);
 	else
 		arx_tx_put_icrc(skb);
 
-	skb->priority = arx_tx_priority(av);
+	skb->priority = batch->priority;
 	skb_dst_set_noref(skb, batch->dst);
 	skb_set_owner_w(skb, sk);
 	/*
@@ -724,6 +750,8 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
 	batch->end = &batch->first;
 	batch->psn = run->h.psn;
 	batch->sport = arx_tx_sport(qp, av, run);
+	batch->tos = arx_tx_tos(qp, av, run);
+	batch->priority = arx_tx_priority(av, run);
 	return 0;
 }
 

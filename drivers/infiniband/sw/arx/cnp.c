@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Congestion notification packets (CNPs), A17.9. A router that is congested
+ * marks packets (ECN, RFC 3168). The end that receives marked packets sends a
+ * CNP to the end that sent them, and that end sends more slowly.
+ */
+
+#include <linux/timekeeping.h>
+
+#include "cnp.h"
+#include "tx.h"
+
+/* At most one CNP of a QP in this time, in units of 1024 ns. */
+#define ARX_CNP_INTERVAL	50
+
+/* CS6, network control: what ConnectX sends by default. */
+#define ARX_CNP_DSCP		48
+#define ARX_CNP_DSCP_MAX	63
+
+/*
+ * True if a CNP may be sent now, which the caller then does. Packets of one QP
+ * may arrive on several CPUs.
+ */
+static bool arx_cnp_is_due(struct arx_qp *qp)
+{
+	u32 now = (u32)(ktime_get_ns() >> 10) | 1;
+	u32 last = READ_ONCE(qp->cnp_sent);
+
+	if (last && now - last <= ARX_CNP_INTERVAL)
+		return false;
+	return cmpxchg(&qp->cnp_sent, last, now) == last;
+}
+
+static void arx_cnp_send(struct arx_qp *qp)
+{
+	struct arx_tx_out out = { .order.cpu = smp_processor_id() };
+	struct arx_run run = {
+		.h = {
+			.op = ARX_OP_CNP,
+			.service = ARX_SERVICE_CNP,
+			.flags = ARX_FIRST | ARX_LAST | ARX_BECN,
+			.pkey = ARX_PKEY,
+			.qpn = qp->attr.dest_qp_num,
+		},
+		.mtu = qp->mtu,
+	};
+
+	arx_iter_none(&run.payload);
+	arx_run_size(&run, 0);
+	if (!arx_tx_run(qp, rcu_dereference(qp->av), &run, &out))
+		arx_count(qp, CNP_SENT);
+	arx_tx_flush(qp, &out);
+}
+
+/**
+ * arx_cnp_marked - packets were marked on their way here
+ * @qp: any QP; only RC and XRC send CNPs
+ * @run: the packets. Less data does not make ACKs fewer, so ACKs cause no CNP
+ *
+ * Context: softirq, in a section.
+ */
+void arx_cnp_marked(struct arx_qp *qp, const struct arx_run *run)
+{
+	arx_count_add(qp, ECN_MARKED, run->npkts);
+	if (arx_qp_is_acked(qp) && run->h.op != ARX_OP_ACK &&
+	    arx_cnp_is_due(qp))
+		arx_cnp_send(qp);
+}
+
+/**
+ * arx_cnp_rx - process a received CNP
+ * @qp: RC or XRC QP
+ * @h: headers of the CNP. One without BECN asks for nothing
+ *
+ * Context: softirq, in a section.
+ */
+void arx_cnp_rx(struct arx_qp *qp, const struct arx_headers *h)
+{
+	arx_count(qp, CNP_IGNORED);
+}
+
+/**
+ * arx_cnp_init_dev - set the attributes of a new device
+ * @dev: device
+ */
+void arx_cnp_init_dev(struct arx_dev *dev)
+{
+	dev->cnp_dscp = ARX_CNP_DSCP;
+}
+
+static ssize_t ecn_show(struct device *device, struct device_attribute *attr,
+			char *buf)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+
+	return sysfs_emit(buf, "%d\n", READ_ONCE(dev->ecn));
+}
+
+static ssize_t ecn_store(struct device *device, struct device_attribute *attr,
+			 const char *buf, size_t len)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+	bool ecn;
+	int err = kstrtobool(buf, &ecn);
+
+	if (err)
+		return err;
+	WRITE_ONCE(dev->ecn, ecn);
+	return len;
+}
+
+DEVICE_ATTR_RW(ecn);
+
+static ssize_t cnp_dscp_show(struct device *device,
+			     struct device_attribute *attr, char *buf)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(dev->cnp_dscp));
+}
+
+static ssize_t cnp_dscp_store(struct device *device,
+			      struct device_attribute *attr, const char *buf,
+			      size_t len)
+{
+	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
+							ib);
+	u8 dscp;
+	int err = kstrtou8(buf, 0, &dscp);
+
+	if (err)
+		return err;
+	if (dscp > ARX_CNP_DSCP_MAX)
+		return -EINVAL;
+	WRITE_ONCE(dev->cnp_dscp, dscp);
+	return len;
+}
+
+DEVICE_ATTR_RW(cnp_dscp);

@@ -51,7 +51,15 @@ static u32 epsn(struct pair *p)
 
 /* keep.c alone. */
 
-static bool keep_one(struct pair *p, struct arx_keep *keep, u32 psn, u32 npkts)
+static struct arx_keep keep_of(struct pair *p)
+{
+	struct arx_keep keep = {};
+
+	arx_keep_init(&keep, &p->dev, p->side[0].qp->tx_sk);
+	return keep;
+}
+
+static bool keep_one(struct arx_keep *keep, u32 psn, u32 npkts)
 {
 	struct arx_run run = {
 		.h = {
@@ -62,17 +70,16 @@ static bool keep_one(struct pair *p, struct arx_keep *keep, u32 psn, u32 npkts)
 		.npkts = npkts,
 		.packets = alloc_skb(MTU, GFP_KERNEL),
 	};
-	bool kept = arx_keep_add(keep, &p->dev, &run);
+	bool kept = arx_keep_add(keep, &run);
 
 	kfree_skb(run.packets);
 	return kept;
 }
 
 /* Takes the run that is due at @psn; returns its first PSN, or 1 if none is. */
-static u32 take_one(struct pair *p, struct arx_keep *keep, u32 psn)
+static u32 take_one(struct arx_keep *keep, u32 psn)
 {
-	struct arx_kept *kept = arx_keep_take(keep, &p->dev,
-					      psn & ARX_PSN_MASK);
+	struct arx_kept *kept = arx_keep_take(keep, psn & ARX_PSN_MASK);
 	u32 first = 1;
 
 	if (kept) {
@@ -86,18 +93,18 @@ static u32 take_one(struct pair *p, struct arx_keep *keep, u32 psn)
 static void keep__order(struct kunit *test)
 {
 	static const u8 order[] = { 4, 0, 2, 5, 1, 3 };
-	struct pair *p = test->priv;
-	struct arx_keep keep = {};
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p);
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(order); i++)
-		KUNIT_EXPECT_TRUE(test, keep_one(p, &keep,
+		KUNIT_EXPECT_TRUE(test, keep_one(&keep,
 						 0xfffffc + 2 * order[i], 2));
 	for (i = 0; i < ARRAY_SIZE(order); i++) {
-		KUNIT_EXPECT_EQ(test, 1, take_one(p, &keep,
+		KUNIT_EXPECT_EQ(test, 1, take_one(&keep,
 						  0xfffffb + 2 * i));
 		KUNIT_EXPECT_EQ(test, (0xfffffc + 2 * i) & ARX_PSN_MASK,
-				take_one(p, &keep, 0xfffffc + 2 * i));
+				take_one(&keep, 0xfffffc + 2 * i));
 	}
 	KUNIT_EXPECT_EQ(test, keep.bytes, 0);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
@@ -106,20 +113,20 @@ static void keep__order(struct kunit *test)
 /* A run twice, one that overlaps, and some that are no longer needed. */
 static void keep__overlap(struct kunit *test)
 {
-	struct pair *p = test->priv;
-	struct arx_keep keep = {};
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p);
 	u32 bytes;
 
-	keep_one(p, &keep, 10, 4);
+	keep_one(&keep, 10, 4);
 	bytes = keep.bytes;
-	KUNIT_EXPECT_TRUE(test, keep_one(p, &keep, 10, 4));
+	KUNIT_EXPECT_TRUE(test, keep_one(&keep, 10, 4));
 	KUNIT_EXPECT_EQ(test, keep.bytes, bytes);
-	keep_one(p, &keep, 12, 4);
-	keep_one(p, &keep, 20, 4);
+	keep_one(&keep, 12, 4);
+	keep_one(&keep, 20, 4);
 	KUNIT_EXPECT_TRUE(test, arx_keep_is_due(&keep, 12));
-	KUNIT_EXPECT_EQ(test, take_one(p, &keep, 14), 12);
+	KUNIT_EXPECT_EQ(test, take_one(&keep, 14), 12);
 	KUNIT_EXPECT_FALSE(test, arx_keep_is_due(&keep, 19));
-	KUNIT_EXPECT_EQ(test, take_one(p, &keep, 24), 1);
+	KUNIT_EXPECT_EQ(test, take_one(&keep, 24), 1);
 	KUNIT_EXPECT_EQ(test, keep.bytes, 0);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
 }
@@ -127,35 +134,68 @@ static void keep__overlap(struct kunit *test)
 /* A payload that is valid during the call only cannot be kept. */
 static void keep__needs_packets(struct kunit *test)
 {
-	struct pair *p = test->priv;
-	struct arx_keep keep = {};
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p);
 	struct arx_run run = { .npkts = 1 };
 
-	KUNIT_EXPECT_FALSE(test, arx_keep_add(&keep, &p->dev, &run));
+	KUNIT_EXPECT_FALSE(test, arx_keep_add(&keep, &run));
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
 }
 
 static void keep__bounds(struct kunit *test)
 {
-	struct pair *p = test->priv;
-	struct arx_keep keep = {}, other = {};
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p), other = keep_of(p);
 	u32 n;
 
-	for (n = 0; keep_one(p, &keep, n, 1); n++)
+	for (n = 0; keep_one(&keep, n, 1); n++)
 		;
 	KUNIT_EXPECT_LE(test, keep.bytes, ARX_KEEP_QP);
 	KUNIT_EXPECT_GT(test, keep.bytes, ARX_KEEP_QP - 8 * MTU);
-	KUNIT_EXPECT_TRUE(test, keep_one(p, &other, 1, 1));
+	KUNIT_EXPECT_TRUE(test, keep_one(&other, 1, 1));
 
 	atomic_long_add(ARX_KEEP_DEV, &p->dev.kept);
-	KUNIT_EXPECT_FALSE(test, keep_one(p, &other, 2, 1));
+	KUNIT_EXPECT_FALSE(test, keep_one(&other, 2, 1));
 	atomic_long_sub(ARX_KEEP_DEV, &p->dev.kept);
-	KUNIT_EXPECT_TRUE(test, keep_one(p, &other, 2, 1));
-	arx_keep_purge(&keep, &p->dev);
-	arx_keep_purge(&other, &p->dev);
+	KUNIT_EXPECT_TRUE(test, keep_one(&other, 2, 1));
+	arx_keep_purge(&keep);
+	arx_keep_purge(&other);
 	KUNIT_EXPECT_EQ(test, keep.bytes, 0);
 	KUNIT_EXPECT_EQ(test, other.bytes, 0);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
+}
+
+/* Kept packets count as those in the receive queue of a socket do. */
+static void keep__charges(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct sock *sk = p->side[0].qp->tx_sk;
+	struct arx_keep keep = keep_of(p), other = keep_of(p);
+	long limits[3], *now = sk->sk_prot->sysctl_mem;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_TRUE(test, keep_one(&keep, i, 1));
+		KUNIT_EXPECT_TRUE(test, keep_one(&other, i, 1));
+	}
+	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc),
+			keep.bytes + other.bytes);
+
+	/* No more than the 1 MiB that each CPU has in advance. */
+	memcpy(limits, now, sizeof(limits));
+	memset(now, -1, sizeof(limits));
+	while (keep_one(&keep, i++, 1))
+		;
+	memcpy(now, limits, sizeof(limits));
+	KUNIT_EXPECT_LT(test, keep.bytes, 2 * SZ_1M);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc),
+			keep.bytes + other.bytes);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept),
+			keep.bytes + other.bytes);
+	arx_keep_purge(&keep);
+	arx_keep_purge(&other);
+	KUNIT_EXPECT_EQ(test, atomic_read(&sk->sk_rmem_alloc), 0);
+	KUNIT_EXPECT_LT(test, sk->sk_forward_alloc, PAGE_SIZE);
 }
 
 /* The responder. */
@@ -378,8 +418,8 @@ static void responder__hostile_gap(struct kunit *test)
 /* READs of a hostile peer may overlap; a report still says what is kept. */
 static void keep__reports_overlap(struct kunit *test)
 {
-	struct pair *p = test->priv;
-	struct arx_keep keep = {};
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p);
 	__be32 words[4];
 	u32 i;
 
@@ -394,9 +434,9 @@ static void keep__reports_overlap(struct kunit *test)
 			.packets = alloc_skb(MTU, GFP_KERNEL),
 		};
 
-		KUNIT_EXPECT_TRUE(test, arx_keep_add(&keep, &p->dev, &run));
+		KUNIT_EXPECT_TRUE(test, arx_keep_add(&keep, &run));
 	}
-	keep_one(p, &keep, 100 + 90, 2);
+	keep_one(&keep, 100 + 90, 2);
 	KUNIT_EXPECT_EQ(test, 3, arx_keep_report(&keep, 100, MTU, words, 4));
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[0]), 0xfffffffc);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[1]), 0xffffffff);
@@ -404,7 +444,7 @@ static void keep__reports_overlap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[3]), 0);
 	KUNIT_EXPECT_EQ(test, 1, arx_keep_report(&keep, 100, MTU, words, 1));
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(words[0]), 0xfffffffc);
-	arx_keep_purge(&keep, &p->dev);
+	arx_keep_purge(&keep);
 }
 
 /* Many kept requests are served in several shares, and acknowledged once. */
@@ -1254,6 +1294,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(keep__overlap),
 	KUNIT_CASE(keep__needs_packets),
 	KUNIT_CASE(keep__bounds),
+	KUNIT_CASE(keep__charges),
 	KUNIT_CASE(keep__reports_overlap),
 	KUNIT_CASE(responder__gap),
 	KUNIT_CASE(responder__any_order),

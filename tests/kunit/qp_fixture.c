@@ -5,6 +5,7 @@
  */
 
 #include <linux/etherdevice.h>
+#include <net/sock.h>
 
 #include "qp_fixture.h"
 
@@ -79,7 +80,13 @@ bool arx_gids_has(const struct arx_dev *dev, const struct arx_l3_key *l3,
 
 int arx_tx_init(struct arx_qp *qp)
 {
-	return 0;
+	struct socket *sock;
+	int err = sock_create_kern(&init_net, AF_INET, SOCK_DGRAM, IPPROTO_UDP,
+				   &sock);
+
+	if (!err)
+		qp->tx_sk = sock->sk;
+	return err;
 }
 
 void arx_sock_forget(struct arx_qp *qp)
@@ -88,6 +95,7 @@ void arx_sock_forget(struct arx_qp *qp)
 
 void arx_tx_cleanup(struct arx_qp *qp)
 {
+	sock_release(qp->tx_sk->sk_socket);
 }
 
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_out *out)

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Limits of a program: control groups limit its memory and its RDMA objects,
-# RLIMIT_MEMLOCK its pinned memory. Beyond them the program is refused, or
-# killed alone; the machine goes on and gets all memory back.
+# Limits of a program: control groups limit its memory, with the packets that
+# are kept for it, and its RDMA objects, RLIMIT_MEMLOCK its pinned memory. Beyond
+# them the program is refused, or killed alone; the machine goes on and gets all
+# memory back.
 # kernels: 6.12 newest uml
 # timeout: 300
 
@@ -70,6 +71,32 @@ memlock() {
 	grep '^0 small-regions: Cannot allocate memory' "$said"
 }
 
+socket_memory() { sed -n 's/^sock //p' $group/memory.stat; }
+
+# The first packets of messages are lost. What arrives behind them is kept, as
+# socket memory of the receiver's group, until the first packets arrive, too.
+kept() {
+	local server client
+	h1 sh -c "echo 1 >/sys/class/infiniband/$dev1/capture"
+	h2 nft "table netdev holes { chain in { type filter hook ingress device eth0 priority 0;
+		udp dport 4791 @th,64,8 0x06 drop; }; }"
+	(
+		echo $BASHPID >$group/cgroup.procs
+		exec ip netns exec h2 ib_write_bw -d "$dev2" -s 16384 -m 1024 -n 500
+	) &
+	server=$!
+	until_true 20 listening h2 18515
+	h1 ib_write_bw -d "$dev1" -s 16384 -m 1024 -n 500 $ip2 &
+	client=$!
+	until_true 20 eval '(( $(socket_memory) > 0 ))'
+	echo "$(socket_memory) bytes of sockets, $(counter "$dev2" out_of_seq_kept h2) packets kept"
+	h2 nft delete table netdev holes
+	wait $client
+	wait $server
+	until_true 20 eval '(( $(socket_memory) == 0 ))'
+	h1 sh -c "echo 0 >/sys/class/infiniband/$dev1/capture"
+}
+
 hosts
 echo '+memory +rdma' >$groups/cgroup.subtree_control
 mkdir $group
@@ -86,5 +113,6 @@ else
 	check objects-contexts 20 objects contexts 1
 fi
 check memlock 60 memlock
+check kept 60 kept
 check works-again 60 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "after: op=mix size=20000 count=100"
 check unload 30 eval 'rmdir $group; arx-hosts down && rmmod arx'

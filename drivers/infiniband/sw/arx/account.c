@@ -9,6 +9,10 @@
  * registers, and is subject to its RLIMIT_MEMLOCK unless it has CAP_IPC_LOCK.
  * (perf counts its buffers in the same way.)
  *
+ * Received packets that a QP keeps count as those in the receive queue of a UDP
+ * socket do: in the memory cgroup of the process that created the QP, and in
+ * net.ipv4.udp_mem.
+ *
  * The allowances are not those of struct user_struct for perf and io_uring,
  * because arx would then take from their users.
  */
@@ -20,6 +24,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <net/sock.h>
 
 #include "account.h"
 
@@ -218,4 +223,45 @@ void arx_uncharge_pages(struct arx_charge *charge)
 		arx_user_put(charge->user);
 	}
 	*charge = (struct arx_charge) {};
+}
+
+/**
+ * arx_charge_packets - count received packets that are kept
+ * @sk: UDP socket
+ * @bytes: their truesize
+ *
+ * The lock of the receive queue protects the socket's account, as for packets
+ * that are in that queue: two stages of a QP share the account.
+ *
+ * Context: any but hard interrupts.
+ * Return: false if the memory cgroup, or all sockets together, would have more
+ * than they may.
+ */
+bool arx_charge_packets(struct sock *sk, u32 bytes)
+{
+	bool charged;
+
+	spin_lock_bh(&sk->sk_receive_queue.lock);
+	charged = __sk_rmem_schedule(sk, bytes, false);
+	if (charged) {
+		atomic_add(bytes, &sk->sk_rmem_alloc);
+		sk_mem_charge(sk, bytes);
+	}
+	spin_unlock_bh(&sk->sk_receive_queue.lock);
+	return charged;
+}
+
+/**
+ * arx_uncharge_packets - undo arx_charge_packets()
+ * @sk: the same socket
+ * @bytes: part of the bytes that were charged
+ *
+ * Context: any but hard interrupts.
+ */
+void arx_uncharge_packets(struct sock *sk, u32 bytes)
+{
+	spin_lock_bh(&sk->sk_receive_queue.lock);
+	atomic_sub(bytes, &sk->sk_rmem_alloc);
+	sk_mem_uncharge(sk, bytes);
+	spin_unlock_bh(&sk->sk_receive_queue.lock);
 }

@@ -19,6 +19,8 @@
 /* Jobs of a user that find pages, running or queued. */
 #define ARX_USER_JOBS		64
 
+struct sock;
+
 /**
  * struct arx_user - resources of a user on all devices
  * @link: in the list of all users
@@ -61,5 +63,7 @@ void arx_user_detach(struct arx_user *user);
 int arx_charge_pages(struct arx_charge *charge, struct arx_user *user,
 		     unsigned long pages);
 void arx_uncharge_pages(struct arx_charge *charge);
+bool arx_charge_packets(struct sock *sk, u32 bytes);
+void arx_uncharge_packets(struct sock *sk, u32 bytes);
 
 #endif /* ARX_ACCOUNT_H */

@@ -173,7 +173,7 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 	struct arx_swqe *swqe;
 
 	if (unlikely(comp->kept.bytes) && arx_qp_may(qp, ARX_QP_FLUSH))
-		arx_keep_purge(&comp->kept, arx_qp_dev(qp));
+		arx_keep_purge(&comp->kept);
 
 	while ((swqe = arx_completer_retire_done(qp))) {
 		u32 behind = arx_published(&qp->req.sent) - comp->done;
@@ -373,7 +373,7 @@ static __cold void arx_completer_behind(struct arx_qp *qp, struct arx_run *run)
 		end = arx_psn_add(end, 1);
 	if (!comp->reports || !arx_completer_note(qp) ||
 	    (run->h.op != ARX_OP_ACK &&
-	     !arx_keep_add(&comp->kept, arx_qp_dev(qp), run))) {
+	     !arx_keep_add(&comp->kept, run))) {
 		arx_completer_gap(qp);
 		return;
 	}
@@ -688,7 +688,7 @@ static struct arx_kept *arx_completer_next_kept(struct arx_qp *qp)
 		return NULL;
 	if (arx_psn_diff(first, comp->una) > 0)
 		arx_completer_advance(qp, first);
-	return arx_keep_take(&comp->kept, arx_qp_dev(qp), comp->una);
+	return arx_keep_take(&comp->kept, comp->una);
 }
 
 /*

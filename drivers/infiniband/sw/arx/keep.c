@@ -10,11 +10,24 @@
 #include <linux/slab.h>
 #include <net/dst.h>
 
+#include "account.h"
 #include "arx.h"
 #include "keep.h"
 
 /* Runs that follow each other are one, up to this many bytes. */
 #define ARX_KEEP_RUN		SZ_64K
+
+/**
+ * arx_keep_init - a stage keeps nothing yet
+ * @keep: zeroed
+ * @dev: device of the QP
+ * @sk: socket of the QP; stays until arx_keep_purge()
+ */
+void arx_keep_init(struct arx_keep *keep, struct arx_dev *dev, struct sock *sk)
+{
+	keep->dev = dev;
+	keep->sk = sk;
+}
 
 static struct arx_kept *arx_keep_of(struct rb_node *node)
 {
@@ -38,25 +51,30 @@ static u32 arx_keep_truesize(const struct sk_buff *skb)
 	return bytes;
 }
 
-/* Charge @bytes to the stage and to the device; false if that is too much. */
-static bool arx_keep_charge(struct arx_keep *keep, struct arx_dev *dev,
-			    u32 bytes)
+/*
+ * Charge @bytes to the stage, the device and the socket; false if that is too
+ * much for one of them.
+ */
+static bool arx_keep_charge(struct arx_keep *keep, u32 bytes)
 {
+	atomic_long_t *kept = &keep->dev->kept;
+
 	if (bytes > ARX_KEEP_QP - keep->bytes)
 		return false;
-	if (atomic_long_add_return(bytes, &dev->kept) > ARX_KEEP_DEV) {
-		atomic_long_sub(bytes, &dev->kept);
+	if (atomic_long_add_return(bytes, kept) > ARX_KEEP_DEV ||
+	    !arx_charge_packets(keep->sk, bytes)) {
+		atomic_long_sub(bytes, kept);
 		return false;
 	}
 	keep->bytes += bytes;
 	return true;
 }
 
-static void arx_keep_uncharge(struct arx_keep *keep, struct arx_dev *dev,
-			      u32 bytes)
+static void arx_keep_uncharge(struct arx_keep *keep, u32 bytes)
 {
 	keep->bytes -= bytes;
-	atomic_long_sub(bytes, &dev->kept);
+	atomic_long_sub(bytes, &keep->dev->kept);
+	arx_uncharge_packets(keep->sk, bytes);
 }
 
 /* The packets refer to no socket, route or netdev any more: these may end. */
@@ -120,14 +138,14 @@ static bool arx_keep_append(struct arx_keep *keep, struct arx_run *run,
 }
 
 /* Insert @run; false without memory. True also if its first PSN is kept. */
-static bool arx_keep_insert(struct arx_keep *keep, struct arx_dev *dev,
-			    struct arx_run *run, u32 bytes)
+static bool arx_keep_insert(struct arx_keep *keep, struct arx_run *run,
+			    u32 bytes)
 {
 	struct arx_kept *kept;
 
 	kept = kmalloc(sizeof(*kept), GFP_ATOMIC | __GFP_NOWARN);
 	if (!kept) {
-		arx_keep_uncharge(keep, dev, bytes);
+		arx_keep_uncharge(keep, bytes);
 		return false;
 	}
 	kept->bytes = bytes;
@@ -135,7 +153,7 @@ static bool arx_keep_insert(struct arx_keep *keep, struct arx_dev *dev,
 	kept->run = *run;
 	if (rb_find_add(&kept->node, &keep->runs, arx_keep_compare)) {
 		kfree(kept);
-		arx_keep_uncharge(keep, dev, bytes);
+		arx_keep_uncharge(keep, bytes);
 		return true;
 	}
 	run->packets = NULL;
@@ -145,7 +163,6 @@ static bool arx_keep_insert(struct arx_keep *keep, struct arx_dev *dev,
 /**
  * arx_keep_add - keep a run, if there is room
  * @keep: runs of a stage
- * @dev: device that is charged
  * @run: less than half of the PSN space ahead; without packets of its own it is
  *	not kept. If it is kept, it has lost them
  *
@@ -155,8 +172,7 @@ static bool arx_keep_insert(struct arx_keep *keep, struct arx_dev *dev,
  * Context: lock of the stage held.
  * Return: true if the run is kept, or one with the same first PSN already was.
  */
-bool arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
-		  struct arx_run *run)
+bool arx_keep_add(struct arx_keep *keep, struct arx_run *run)
 {
 	struct sk_buff *packets = run->packets;
 	bool kept = true;
@@ -165,22 +181,21 @@ bool arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
 	if (!packets || skb_pfmemalloc(packets))
 		return false;
 	bytes = arx_keep_truesize(packets);
-	if (!arx_keep_charge(keep, dev, bytes))
+	if (!arx_keep_charge(keep, bytes))
 		return false;
 	if (arx_keep_append(keep, run, bytes))
 		run->packets = NULL;
 	else
-		kept = arx_keep_insert(keep, dev, run, bytes);
+		kept = arx_keep_insert(keep, run, bytes);
 	if (!run->packets)
 		arx_keep_detach(packets);
 	return kept;
 }
 
-static void arx_keep_remove(struct arx_keep *keep, struct arx_dev *dev,
-			    struct arx_kept *kept)
+static void arx_keep_remove(struct arx_keep *keep, struct arx_kept *kept)
 {
 	rb_erase(&kept->node, &keep->runs);
-	arx_keep_uncharge(keep, dev, kept->bytes);
+	arx_keep_uncharge(keep, kept->bytes);
 }
 
 /* True if the run has nothing from @psn on, or cannot be cut there. */
@@ -229,7 +244,6 @@ bool arx_keep_is_due(const struct arx_keep *keep, u32 psn)
 /**
  * arx_keep_take - the run that is due
  * @keep: runs of a stage
- * @dev: device that was charged
  * @psn: PSN that the stage expects
  *
  * Runs that were received again meanwhile are freed.
@@ -238,8 +252,7 @@ bool arx_keep_is_due(const struct arx_keep *keep, u32 psn)
  * Return: a run that begins at @psn or before and ends after it, to be freed by
  * arx_keep_free(); NULL if there is none.
  */
-struct arx_kept *arx_keep_take(struct arx_keep *keep, struct arx_dev *dev,
-			       u32 psn)
+struct arx_kept *arx_keep_take(struct arx_keep *keep, u32 psn)
 {
 	struct rb_node *node;
 
@@ -248,7 +261,7 @@ struct arx_kept *arx_keep_take(struct arx_keep *keep, struct arx_dev *dev,
 
 		if (arx_psn_diff(kept->run.h.psn, psn) > 0)
 			return NULL;
-		arx_keep_remove(keep, dev, kept);
+		arx_keep_remove(keep, kept);
 		if (!arx_keep_is_past(&kept->run, psn))
 			return kept;
 		arx_keep_free(kept);
@@ -310,16 +323,15 @@ void arx_keep_free(struct arx_kept *kept)
 /**
  * arx_keep_purge - free all kept runs
  * @keep: runs of a stage
- * @dev: device that was charged
  *
  * Context: lock of the stage held, or no other user.
  */
-void arx_keep_purge(struct arx_keep *keep, struct arx_dev *dev)
+void arx_keep_purge(struct arx_keep *keep)
 {
 	struct rb_node *node;
 
 	while ((node = rb_first(&keep->runs))) {
-		arx_keep_remove(keep, dev, arx_keep_of(node));
+		arx_keep_remove(keep, arx_keep_of(node));
 		arx_keep_free(arx_keep_of(node));
 	}
 }

@@ -27,12 +27,16 @@
  * struct arx_keep - the runs that one stage of a QP keeps
  * @runs: struct arx_kept, in the order of their first PSNs
  * @bytes: truesize of all of them; 0: there are none
+ * @dev: device that is charged
+ * @sk: socket of the QP, which is charged, too
  *
  * Protected by the lock of the stage.
  */
 struct arx_keep {
 	struct rb_root runs;
 	u32 bytes;
+	struct arx_dev *dev;
+	struct sock *sk;
 };
 
 /**
@@ -49,15 +53,14 @@ struct arx_kept {
 	struct arx_run run;
 };
 
-bool __cold arx_keep_add(struct arx_keep *keep, struct arx_dev *dev,
-			 struct arx_run *run);
+void arx_keep_init(struct arx_keep *keep, struct arx_dev *dev, struct sock *sk);
+bool __cold arx_keep_add(struct arx_keep *keep, struct arx_run *run);
 bool __cold arx_keep_first(const struct arx_keep *keep, u32 *psn);
 bool __cold arx_keep_is_due(const struct arx_keep *keep, u32 psn);
-struct arx_kept * __cold arx_keep_take(struct arx_keep *keep,
-				       struct arx_dev *dev, u32 psn);
+struct arx_kept * __cold arx_keep_take(struct arx_keep *keep, u32 psn);
 u32 __cold arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
 			   __be32 *words, u32 n);
 void __cold arx_keep_free(struct arx_kept *kept);
-void arx_keep_purge(struct arx_keep *keep, struct arx_dev *dev);
+void arx_keep_purge(struct arx_keep *keep);
 
 #endif /* ARX_KEEP_H */

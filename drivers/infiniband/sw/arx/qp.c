@@ -328,6 +328,8 @@ static int arx_qp_create(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	err = arx_tx_init(qp);
 	if (err)
 		goto end;
+	arx_keep_init(&qp->resp.kept, arx_qp_dev(qp), qp->tx_sk);
+	arx_keep_init(&qp->comp.kept, arx_qp_dev(qp), qp->tx_sk);
 	err = arx_qp_create_sq(qp, &init->cap, uctx, &resp.sq);
 	if (err)
 		goto cleanup_tx;
@@ -410,7 +412,7 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	WRITE_ONCE(req->paging.job, NULL);
 	comp->reports = false;
 	comp->has_later = false;
-	arx_keep_purge(&comp->kept, arx_qp_dev(qp));
+	arx_keep_purge(&comp->kept);
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);
 	arx_watch_forget(qp);
@@ -433,7 +435,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	resp->msn = 0;
 	arx_rdatomic_reset(resp);
 	WRITE_ONCE(resp->paging.job, NULL);
-	arx_keep_purge(&resp->kept, arx_qp_dev(qp));
+	arx_keep_purge(&resp->kept);
 	resp->ack_due = false;
 	resp->unacked = 0;
 	resp->acked_msn = 0;
@@ -815,12 +817,12 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	disable_work_sync(&qp->work);
 	disable_work_sync(&qp->late);
 
+	arx_keep_purge(&qp->resp.kept);
+	arx_keep_purge(&qp->comp.kept);
 	arx_tx_cleanup(qp);
 	arx_qp_schedule_cancel(qp);
 	arx_qp_destroy_sq(qp);
 	arx_qp_destroy_rq(qp);
-	arx_keep_purge(&qp->resp.kept, arx_qp_dev(qp));
-	arx_keep_purge(&qp->comp.kept, arx_qp_dev(qp));
 	kfree(qp->comp.loss);
 	av = rcu_dereference_protected(qp->av, true);
 	if (av)

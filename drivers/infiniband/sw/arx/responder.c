@@ -505,7 +505,7 @@ static __cold void arx_responder_ahead(struct arx_qp *qp, struct arx_run *run,
 	arx_count(qp, OUT_OF_SEQUENCE);
 	resp->reports |= !!(run->h.flags & ARX_REPORTS);
 	if (ahead <= ARX_KEEP_AHEAD &&
-	    arx_keep_add(&resp->kept, arx_qp_dev(qp), run))
+	    arx_keep_add(&resp->kept, run))
 		arx_count(qp, SEQUENCE_KEPT);
 	else
 		arx_count(qp, SEQUENCE_DROPPED);
@@ -607,8 +607,7 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 	struct arx_kept *kept;
 	bool closed = false;
 
-	while ((kept = arx_keep_take(&resp->kept, arx_qp_dev(qp),
-				     resp->epsn))) {
+	while ((kept = arx_keep_take(&resp->kept, resp->epsn))) {
 		share -= max(kept->run.len, ARX_KEEP_LEAST);
 		arx_responder_request(qp, &kept->run);
 		arx_keep_free(kept);
@@ -896,7 +895,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 	u32 most;
 
 	resp->in_message = false;
-	arx_keep_purge(&resp->kept, arx_qp_dev(qp));
+	arx_keep_purge(&resp->kept);
 	if (qp->service == ARX_SERVICE_XRC) {
 		arx_responder_flush_xrc(qp);
 		return;

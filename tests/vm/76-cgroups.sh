@@ -1,7 +1,7 @@
 #!/bin/bash
-# Limits of a program: control groups limit its memory, with the packets that
-# are kept for it, and its RDMA objects, RLIMIT_MEMLOCK its pinned memory. Beyond
-# them the program is refused, or killed alone; the machine goes on and gets all
+# Limits of a program: control groups limit its memory (packets that are kept for
+# it count) and its RDMA objects, RLIMIT_MEMLOCK its pinned memory. Beyond them
+# the program is refused, or killed alone; the machine goes on and gets all
 # memory back.
 # kernels: 6.12 newest uml
 # timeout: 300

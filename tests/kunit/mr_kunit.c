@@ -297,6 +297,89 @@ static void mr__fast_reg(struct kunit *test)
 	arx_dereg_mr(&mr->ib, NULL);
 }
 
+/* The list of entries { first byte of @buf, bytes }. */
+static int map_list(struct arx_mr *mr, void *buf, const u32 (*entries)[2],
+		    int n, unsigned int *offset)
+{
+	struct scatterlist sg[8];
+	int i;
+
+	sg_init_table(sg, n);
+	for (i = 0; i < n; i++) {
+		sg_dma_address(sg + i) = (uintptr_t)buf + entries[i][0];
+		sg_dma_len(sg + i) = entries[i][1];
+	}
+	return arx_map_mr_sg(&mr->ib, sg, n, offset);
+}
+
+static const u32 gaps[][2] = {
+	{ 100, 50 }, { 5000, 3 }, { 5003, 5 }, { 9000, 1 }, { 0, 4096 },
+};
+
+/* Each byte of the region is the byte of the list. */
+static void mr__gaps(struct kunit *test)
+{
+	struct mr_test *t = test->priv;
+	struct ib_mr *ib = arx_alloc_mr(&t->pd, IB_MR_TYPE_SG_GAPS, 4);
+	void *buf = kunit_kzalloc(test, 4 * SZ_4K, GFP_KERNEL);
+	unsigned int offset = 30;
+	struct arx_mr *mr;
+	u32 at = 0;
+	int i;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	mr = to_arx_mr(ib);
+	ib->page_size = SZ_4K;
+	KUNIT_ASSERT_EQ(test, map_list(mr, buf, gaps, 5, &offset), 5);
+	KUNIT_EXPECT_EQ(test, offset, 0);
+	KUNIT_EXPECT_EQ(test, mr->npieces, 4);
+	KUNIT_EXPECT_EQ(test, ib->length, 20 + 3 + 5 + 1 + 4096);
+	ib->iova = 0x7777777;	/* changed after mapping */
+	KUNIT_ASSERT_EQ(test, arx_mr_fast_reg(mr, &t->pd, ib->rkey, 0), 0);
+	for (i = 0; i < 5; i++) {
+		u32 from = i ? 0 : 30, byte;
+
+		for (byte = from; byte < gaps[i][1]; byte++, at++) {
+			u32 left = gaps[i][1] - byte + (i == 1 ? 5 : 0);
+			u32 len = 10000;
+
+			KUNIT_ASSERT_PTR_EQ(test, buf + gaps[i][0] + byte,
+					    arx_mr_at(&mr->key, ib->iova + at,
+						      &len));
+			KUNIT_ASSERT_EQ(test, len, left);
+		}
+	}
+	arx_dereg_mr(ib, NULL);
+}
+
+/* Pages are blocks as ever, and a list that is too long is mapped in part. */
+static void mr__gaps_or_pages(struct kunit *test)
+{
+	static const u32 pages[][2] = {
+		{ SZ_4K + 8, SZ_4K - 8 }, { 3 * SZ_4K, SZ_4K }, { 0, 9 },
+	};
+	struct mr_test *t = test->priv;
+	struct ib_mr *ib = arx_alloc_mr(&t->pd, IB_MR_TYPE_SG_GAPS, 3);
+	void *buf = kunit_kzalloc(test, 4 * SZ_4K, GFP_KERNEL);
+	struct arx_mr *mr;
+	u32 len = 100;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	KUNIT_ASSERT_TRUE(test, IS_ALIGNED((uintptr_t)buf, SZ_4K));
+	mr = to_arx_mr(ib);
+	ib->page_size = SZ_4K;
+	KUNIT_EXPECT_EQ(test, map_list(mr, buf, gaps, 5, NULL), 4);
+	KUNIT_EXPECT_EQ(test, ib->length, 50 + 3 + 5 + 1);
+	KUNIT_EXPECT_EQ(test, map_list(mr, buf, pages, 3, NULL), 3);
+	KUNIT_EXPECT_EQ(test, mr->npieces, 0);
+	KUNIT_EXPECT_EQ(test, mr->nblocks, 3);
+	KUNIT_ASSERT_EQ(test, arx_mr_fast_reg(mr, &t->pd, ib->rkey, 0), 0);
+	KUNIT_EXPECT_PTR_EQ(test, buf + 3,
+			    arx_mr_at(&mr->key, ib->iova + 2 * SZ_4K - 5,
+				      &len));
+	arx_dereg_mr(ib, NULL);
+}
+
 static void mr__fast_reg_refused(struct kunit *test)
 {
 	struct mr_test *t = test->priv;
@@ -458,7 +541,10 @@ static void mr__alloc_out_of_range(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, arx_alloc_mr(&t->pd, IB_MR_TYPE_MEM_REG,
 					       ARX_MAX_FAST_REG_PAGES + 1),
 			    ERR_PTR(-EINVAL));
-	KUNIT_EXPECT_PTR_EQ(test, arx_alloc_mr(&t->pd, IB_MR_TYPE_SG_GAPS, 1),
+	KUNIT_EXPECT_PTR_EQ(test, arx_alloc_mr(&t->pd, IB_MR_TYPE_SG_GAPS,
+					       ARX_MAX_FAST_REG_PAGES + 1),
+			    ERR_PTR(-EINVAL));
+	KUNIT_EXPECT_PTR_EQ(test, arx_alloc_mr(&t->pd, IB_MR_TYPE_INTEGRITY, 1),
 			    ERR_PTR(-EINVAL));
 }
 
@@ -487,6 +573,29 @@ static void mr__atomic(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, word[1], 7);
 }
 
+/* The word must be aligned and contiguous where it lies. */
+static void mr__write_word(struct kunit *test)
+{
+	u64 word[2] __aligned(BLOCK) = {};
+	struct mr_test *t = test->priv;
+	void *blocks[] = { word };
+	int i;
+
+	publish(test, 0);
+	t->mr.blocks = blocks;
+	t->mr.nblocks = 1;
+	t->mr.block_shift = ilog2(BLOCK);
+	for (i = 1; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				arx_mr_write_word(&t->mr.key, IOVA + i, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			arx_mr_write_word(&t->mr.key, IOVA + 12, 1));
+	KUNIT_EXPECT_EQ(test, word[0] | word[1], 0);
+	KUNIT_EXPECT_EQ(test, 0, arx_mr_write_word(&t->mr.key, IOVA + 8, 77));
+	KUNIT_EXPECT_EQ(test, word[0], 0);
+	KUNIT_EXPECT_EQ(test, word[1], 77);
+}
+
 static void mr__atomic_unaligned(struct kunit *test)
 {
 	u64 word[2] = {};
@@ -507,6 +616,8 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(mr__dma_remote),
 	KUNIT_CASE(mr__dma_not_for_applications),
 	KUNIT_CASE(mr__fast_reg),
+	KUNIT_CASE(mr__gaps),
+	KUNIT_CASE(mr__gaps_or_pages),
 	KUNIT_CASE(mr__fast_reg_refused),
 	KUNIT_CASE(mr__device),
 	KUNIT_CASE(mr__large_blocks),
@@ -516,6 +627,7 @@ static struct kunit_case mr_cases[] = {
 	KUNIT_CASE(mr__alloc_out_of_range),
 	KUNIT_CASE(mr__atomic),
 	KUNIT_CASE(mr__atomic_unaligned),
+	KUNIT_CASE(mr__write_word),
 	{}
 };
 

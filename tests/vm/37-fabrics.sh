@@ -193,6 +193,33 @@ iser_anew() {
 
 scsi_verified() { verified "$(scsi_disk)" "$@"; }
 
+# Requests whose memory is in pieces that no list of pages can describe: the
+# block layer passes them on as they are.
+scsi_pieces() {
+	local disk
+	disk=$(scsi_disk)
+	[[ $(<"/sys/block/${disk##*/}/queue/virt_boundary_mask") == 0 ]]
+	python3 - "$disk" <<-END
+	import mmap, os, random, sys
+	disk = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+	memory, copy = (memoryview(mmap.mmap(-1, 1 << 20)) for _ in range(2))
+	for _ in range(40):
+	    at = random.randrange(512) * 512
+	    pieces = [memory[start + 512 * random.randrange(8):][:512 * random.randrange(1, 9)]
+	              for start in random.sample(range(0, 1 << 20, 8192), 20)]
+	    for piece in pieces:
+	        piece[:] = os.urandom(len(piece))
+	    data = b"".join(pieces)
+	    assert os.pwritev(disk, pieces, at) == len(data)
+	    assert os.preadv(disk, [copy[:len(data)]], at) == len(data) and copy[:len(data)] == data, "written"
+	    memory[:] = bytes(1 << 20)
+	    assert os.preadv(disk, pieces, at) == len(data) and b"".join(pieces) == data, "read"
+	    for piece in pieces:
+	        piece[:] = bytes(len(piece))
+	    assert memory == bytes(1 << 20), "memory beside the pieces"
+	END
+}
+
 # tgt, a target in user space, whose pool of buffers would be 1 GiB
 tgt_export() {
 	head -c ${megabytes}M /dev/zero >/tmp/disk
@@ -281,6 +308,7 @@ iser_cases() {
 	! full || check "$1-logins" 90 iser_logins 30
 	check "$1-login" 30 iser_login
 	check "$1-verify" 60 sent $megabytes scsi_verified
+	check "$1-pieces" 60 scsi_pieces
 	brief || check "$1-anew" 60 iser_anew
 	check "$1-logout" 30 admin --logout
 	check "$1-unexport" 30 on_peer "$3"
@@ -294,6 +322,7 @@ iser_cases iser iser_export iser_unexport
 ! full || iser_cases tgt tgt_export tgt_unexport
 check srp-login 60 srp_login
 check srp-verify 60 sent $megabytes scsi_verified
+check srp-pieces 60 scsi_pieces
 check srp-removed 60 srp_removed
 check srp-unexport 30 on_peer srp_unexport
 check part 30 part

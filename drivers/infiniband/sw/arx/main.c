@@ -129,7 +129,8 @@ static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				    (arx_mr_has_pmem() ?
 				     IB_DEVICE_FLUSH_PERSISTENT : 0),
 		.kernel_cap_flags = IBK_ALLOW_USER_UNREG |
-				    IBK_BLOCK_MULTICAST_LOOPBACK,
+				    IBK_BLOCK_MULTICAST_LOOPBACK |
+				    IBK_SG_GAPS_REG,
 		.max_send_sge = ARX_MAX_SGE,
 		.max_recv_sge = ARX_MAX_SGE,
 		.max_sge_rd = ARX_MAX_SGE,

@@ -57,6 +57,28 @@ static void *arx_mr_at_dma(const struct arx_mr *mr, u64 addr, u32 *len)
 	return virt_addr_valid(at) ? at : NULL;
 }
 
+/* As arx_mr_at_blocks(), for the byte at @offset of a region of pieces. */
+static void *arx_mr_at_piece(const struct arx_mr *mr, u64 offset, u32 *len)
+{
+	u32 low = 0, high = mr->npieces;
+	u64 have;
+
+	/* the first piece that ends after @offset */
+	while (low < high) {
+		u32 mid = (low + high) / 2;
+
+		if (mr->pieces[mid].end <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == mr->npieces)
+		return NULL;
+	have = mr->pieces[low].end - offset;
+	*len = min_t(u64, *len, have);
+	return mr->pieces[low].to - have;
+}
+
 /**
  * arx_mr_at_blocks - arx_mr_at() of bytes that are not in one block
  * @key: as for arx_mr_at()
@@ -77,6 +99,8 @@ void *arx_mr_at_blocks(const struct arx_key *key, u64 iova, u32 *len)
 		return arx_mr_at_dma(mr, iova, len);
 	if (mr->odp)
 		return arx_odp_at(mr->odp, offset, len);
+	if (mr->npieces)
+		return arx_mr_at_piece(mr, offset, len);
 
 	n = offset >> mr->block_shift;
 	if (n >= mr->nblocks)
@@ -285,6 +309,7 @@ static void arx_mr_free(struct arx_mr *mr)
 		arx_dmabuf_put(mr->dmabuf);
 	if (mr->odp)
 		arx_odp_end(mr->odp);
+	kvfree(mr->pieces);
 	kvfree(mr->blocks);
 	kfree(mr);
 }
@@ -724,8 +749,9 @@ int arx_dereg_mr(struct ib_mr *ib, struct ib_udata *udata)
 /**
  * arx_alloc_mr - verb of kernel consumers: a region for fast registration
  * @pd: protection domain
- * @type: IB_MR_TYPE_MEM_REG
- * @max_sg: maximum number of pages
+ * @type: IB_MR_TYPE_MEM_REG: the memory is in pages; IB_MR_TYPE_SG_GAPS: it may
+ *	also be in pieces of any length
+ * @max_sg: maximum number of pages or pieces
  *
  * Return: the region, -EINVAL for other types and sizes, -ENOMEM.
  */
@@ -733,13 +759,22 @@ struct ib_mr *arx_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 {
 	struct arx_mr *mr;
 
-	if (type != IB_MR_TYPE_MEM_REG || !max_sg ||
-	    max_sg > ARX_MAX_FAST_REG_PAGES)
+	if ((type != IB_MR_TYPE_MEM_REG && type != IB_MR_TYPE_SG_GAPS) ||
+	    !max_sg || max_sg > ARX_MAX_FAST_REG_PAGES)
 		return ERR_PTR(-EINVAL);
 
 	mr = arx_mr_alloc(pd, ARX_KEY_FAST, max_sg);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
+	if (type == IB_MR_TYPE_SG_GAPS) {
+		mr->pieces = kvmalloc_array(max_sg, sizeof(*mr->pieces),
+					    GFP_KERNEL | __GFP_NOWARN);
+		if (!mr->pieces) {
+			arx_mr_free(mr);
+			return ERR_PTR(-ENOMEM);
+		}
+		mr->max_pieces = max_sg;
+	}
 	return arx_mr_publish(mr);
 }
 
@@ -753,6 +788,59 @@ static int arx_mr_set_page(struct ib_mr *ib, u64 addr)
 	return 0;
 }
 
+static int arx_map_pages(struct arx_mr *mr, struct scatterlist *sg, int nents,
+			 unsigned int *offset)
+{
+	struct ib_mr *ib = &mr->ib;
+	int mapped;
+
+	mr->npieces = 0;
+	mr->nblocks = 0;
+	mr->block_shift = ilog2(ib->page_size);
+	mapped = ib_sg_to_pages(ib, sg, nents, offset, arx_mr_set_page);
+	mr->key.offset = ib->iova & (ib->page_size - 1);
+	return mapped;
+}
+
+/* Entries that follow each other in memory are one piece. */
+static bool arx_mr_add_piece(struct arx_mr *mr, void *at, u32 len)
+{
+	struct arx_piece *last = mr->pieces + mr->npieces - 1;
+
+	if (!mr->npieces || last->to != at) {
+		if (mr->npieces == mr->max_pieces)
+			return false;
+		mr->npieces++;
+		last++;
+	}
+	mr->ib.length += len;
+	last->end = mr->ib.length;
+	last->to = at + len;
+	return true;
+}
+
+static int arx_map_pieces(struct arx_mr *mr, struct scatterlist *list,
+			  int nents, unsigned int offset)
+{
+	struct scatterlist *sg;
+	int i;
+
+	mr->nblocks = 0;
+	mr->npieces = 0;
+	mr->key.offset = 0;
+	mr->ib.iova = sg_dma_address(list) + offset;
+	mr->ib.length = 0;
+	for_each_sg(list, sg, nents, i) {
+		dma_addr_t at = sg_dma_address(sg) + offset;
+
+		if (!arx_mr_add_piece(mr, ib_virt_dma_to_ptr(at),
+				      sg_dma_len(sg) - offset))
+			break;
+		offset = 0;
+	}
+	return i;
+}
+
 /**
  * arx_map_mr_sg - verb of kernel consumers: map memory to a region
  * @ib: region that is not registered
@@ -760,20 +848,25 @@ static int arx_mr_set_page(struct ib_mr *ib, u64 addr)
  * @nents: entries of @sg
  * @offset: start in the first entry; receives the offset where mapping ended
  *
+ * Most lists are of pages, for which the look-up of an address is arithmetic,
+ * whatever the type of the region.
+ *
  * Return: entries mapped, or a negative error.
  */
 int arx_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents,
 		  unsigned int *offset)
 {
+	unsigned int start = offset ? *offset : 0;
 	struct arx_mr *mr = to_arx_mr(ib);
 	int mapped;
 
 	if (!is_power_of_2(ib->page_size))
 		return -EINVAL;
 
-	mr->nblocks = 0;
-	mr->block_shift = ilog2(ib->page_size);
-	mapped = ib_sg_to_pages(ib, sg, nents, offset, arx_mr_set_page);
-	mr->key.offset = ib->iova & (ib->page_size - 1);
-	return mapped;
+	mapped = arx_map_pages(mr, sg, nents, offset);
+	if (mapped == nents || !mr->pieces)
+		return mapped;
+	if (offset)
+		*offset = 0;
+	return arx_map_pieces(mr, sg, nents, start);
 }

@@ -9,6 +9,16 @@
 #include "odp.h"
 
 /**
+ * struct arx_piece - contiguous memory of any length
+ * @end: bytes of the region up to its end
+ * @to: address of the byte after it
+ */
+struct arx_piece {
+	u64 end;
+	void *to;
+};
+
+/**
  * struct arx_mr - memory region
  * @key: lkey and rkey
  * @block_shift: log2 of the block size
@@ -17,6 +27,9 @@
  * @max_blocks: entries of @blocks allocated
  * @blocks: kernel address of each block; a DMA MR has none, its addresses are
  *	kernel addresses
+ * @pieces: IB_MR_TYPE_SG_GAPS: the memory if it does not fit blocks, or NULL
+ * @npieces: entries of @pieces filled; if not 0, @nblocks is 0
+ * @max_pieces: entries of @pieces allocated
  * @umem: pinned user memory, or NULL
  * @dmabuf: buffer that has the memory, or NULL
  * @odp: memory that is paged on demand, or NULL; such a region has no block
@@ -33,6 +46,9 @@ struct arx_mr {
 	u32 nblocks;
 	u32 max_blocks;
 	void **blocks;
+	struct arx_piece *pieces;
+	u32 npieces;
+	u32 max_pieces;
 	struct ib_umem *umem;
 	struct arx_dmabuf *dmabuf;
 	struct arx_odp *odp;

@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * bench-objects DEVICE mr|qp|cq|odp BYTES THREADS SECONDS
+ * bench-objects DEVICE mr|among|qp|cq|odp BYTES THREADS SECONDS
  *
  * Create and destroy an object repeatedly in each of THREADS threads: a region
- * of BYTES, or a queue pair or completion queue of usual size; or memory of
- * BYTES that nobody has touched, with a region paged on demand and a WRITE into
- * all of it. Prints, as JSON, microseconds for one object, from the number of
- * all threads.
+ * of BYTES (among: while there are 100,000 others), or a queue pair or
+ * completion queue of usual size; or memory of BYTES that nobody has touched,
+ * with a region paged on demand and a WRITE into all of it. Prints, as JSON,
+ * microseconds for one object, from the number of all threads. Regions of more
+ * than 64 MiB are made of 64 MiB of memory, mapped again and again.
  */
+#define _GNU_SOURCE
 #include <infiniband/verbs.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
+
+#define OTHERS	100000
+#define WINDOW	(64ul << 20)
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static char kind;
 static size_t bytes;
-static double end;
+static pthread_barrier_t ready;
+static volatile double end = INFINITY;	/* set when all threads have their memory */
 
 static void check(int good, const char *what)
 {
@@ -125,7 +133,7 @@ static void one_touch(void *mem)
 
 static void one(void *mem)
 {
-	if (kind == 'm')
+	if (kind == 'm' || kind == 'a')
 		one_region(mem);
 	else if (kind == 'o')
 		one_touch(mem);
@@ -135,13 +143,37 @@ static void one(void *mem)
 		one_cq();
 }
 
+/* Memory of @bytes, which is there. */
+static void *make_memory(void)
+{
+	int fd = memfd_create("bench", 0);
+	char *mem = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t at, len = bytes < WINDOW ? bytes : WINDOW;
+
+	check(fd >= 0 && mem != MAP_FAILED && !ftruncate(fd, len), "memory");
+	for (at = 0; at < bytes; at += len) {
+		check(mmap(mem + at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED, "memory");
+		memset(mem + at, 1, at ? 1 : len);
+	}
+	close(fd);
+	return mem;
+}
+
+static void make_others(void)
+{
+	void *page = aligned_alloc(4096, 4096);
+	int i;
+
+	for (i = 0; i < OTHERS; i++)
+		check(ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE) != NULL, "a region");
+}
+
 static void *work(void *arg)
 {
-	void *mem = aligned_alloc(4096, bytes);
+	void *mem = make_memory();
 	long *n = arg;
 
-	check(mem != NULL, "memory");
-	memset(mem, 1, bytes);
+	pthread_barrier_wait(&ready);
 	do {
 		one(mem);
 		++*n;
@@ -157,8 +189,8 @@ int main(int argc, char **argv)
 	int i, n = argc == 6 ? atoi(argv[4]) : 0;
 	double start;
 
-	if (n < 1 || n > 64 || !strchr("mqco", argv[2][0])) {
-		fprintf(stderr, "usage: bench-objects DEVICE mr|qp|cq|odp BYTES THREADS SECONDS\n");
+	if (n < 1 || n > 64 || !strchr("maqco", argv[2][0])) {
+		fprintf(stderr, "usage: bench-objects DEVICE mr|among|qp|cq|odp BYTES THREADS SECONDS\n");
 		return 2;
 	}
 	kind = argv[2][0];
@@ -170,11 +202,15 @@ int main(int argc, char **argv)
 	pd = ibv_alloc_pd(context);
 	cq = ibv_create_cq(context, 256, NULL, NULL, 0);
 	check(pd && cq, "objects");
+	if (kind == 'a')
+		make_others();
 
-	start = now();
-	end = start + atof(argv[5]);
+	pthread_barrier_init(&ready, NULL, n + 1);
 	for (i = 0; i < n; i++)
 		check(!pthread_create(&threads[i], NULL, work, &made[i]), "a thread");
+	pthread_barrier_wait(&ready);
+	start = now();
+	end = start + atof(argv[5]);
 	for (i = 0; i < n; i++) {
 		pthread_join(threads[i], NULL);
 		all += made[i];

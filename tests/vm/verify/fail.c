@@ -2619,6 +2619,70 @@ static bool placement(const struct config *c)
 	return place(c, true);
 }
 
+/* ---- a page that the kernel has found broken ---- */
+
+static void ignore_signal(int signal)
+{
+	(void)signal;
+}
+
+/*
+ * The kernel takes a page from B as if its memory had failed. The region still
+ * has the page: A's requests succeed, and the region can be deregistered.
+ */
+static bool broken_page(const struct config *c)
+{
+	struct sigaction ignore = { .sa_handler = ignore_signal }, before;
+	struct region mem = { .len = 8192, .map_len = 8192 };
+	struct ibv_sge sge;
+	struct ibv_send_wr wr;
+	bool ok = true, theirs;
+	struct end e;
+	int err;
+
+	if (!end_open(&e, c, NULL))
+		goto close;
+	if (is(B)) {
+		mem.map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memset(mem.map, POISON, 8192);
+		mem.mr = ibv_reg_mr(e.pd, mem.map, 8192, ACCESS_ALL);
+		if (!mem.mr)
+			failed("ibv_reg_mr: %s", strerror(errno));
+		sigaction(SIGBUS, &ignore, &before);
+		err = madvise(mem.map + 4096, 4096, MADV_HWPOISON) ? errno : 0;
+		sigaction(SIGBUS, &before, NULL);
+		/* EBUSY: it is poisoned, but pinned */
+		ok = !err || err == EBUSY;
+	}
+	ctl_swap(&ok, &theirs, sizeof(ok));
+	if (!ok || !theirs) {
+		skipped("no page can be poisoned here");
+	} else {
+		give(&e, is(B) ? mem.mr->rkey : 0, (uintptr_t)mem.map);
+		if (is(A)) {
+			sge = piece(&e, 0, 8192);
+			post(&e, request(&e, 1, IBV_WR_RDMA_WRITE, &sge));
+			expect(&e, 1, IBV_WC_SUCCESS);
+			memset(e.mem.base, OTHER, 8192);
+			wr = request(&e, 2, IBV_WR_RDMA_READ, &sge);
+			post(&e, wr);
+			expect(&e, 2, IBV_WC_SUCCESS);
+			if (e.mem.base[0] != SENT || e.mem.base[8191] != SENT)
+				failed("the READ got other bytes");
+		}
+		ctl_barrier();
+	}
+	if (is(B)) {
+		if (mem.mr)
+			check_zero(ibv_dereg_mr(mem.mr), "ibv_dereg_mr");
+		munmap(mem.map, 8192);
+	}
+close:
+	end_close(&e);
+	drop_events();
+	return !has_failed();
+}
+
 /* B's region begins at @addr from now on. */
 static void moved_to(struct end *e, uint64_t addr)
 {
@@ -3837,6 +3901,7 @@ const struct fail_case fail_cases[] = {
 	{ "dmabuf_of_heap", dmabuf_of_heap },
 	{ "atomic_write", atomic_write },
 	{ "placement", placement },
+	{ "broken_page", broken_page },
 	{ "zero_based", zero_based },
 	{ "windows", windows },
 	{ "odp_unmapped", odp_unmapped },

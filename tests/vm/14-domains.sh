@@ -48,7 +48,6 @@ rping_in() {
 	on "$3" timeout 20 rping -c -a "$2" -C 10 -v >/dev/null
 	wait $pid
 }
-silent_log() { not eval "dmesg | tail -n +$1 | grep -E 'GID add failed|arx:'"; }
 
 # ---- a container with a macvlan or an ipvlan uses the node's device ----
 

@@ -116,6 +116,7 @@ if full; then
 	for test in ucp_put_bw ucp_get ucp_am_bw; do
 		ucx_case $ud $test -s 4000
 	done
+	ucx_case $ud ucp_add
 fi
 
 fi_case "verbs" msg

@@ -230,8 +230,17 @@ tgt_export() {
 	tgtadm --lld iser --mode target --op bind --tid 1 -I ALL
 	tgtadm --lld iser --mode target --op bind --tid 1 -Q iqn.2026-01.test:h1
 }
+
+# A session may last a little longer than its log-out. Until it ends, tgtd
+# refuses to delete the target, unless told to by --force: then tgtd can call a
+# NULL function.
 tgt_unexport() {
-	tgtadm --lld iser --mode target --op delete --force --tid 1
+	local n
+	for n in {1..100}; do
+		! tgtadm --lld iser --mode target --op delete --tid 1 || break
+		sleep 0.1
+	done
+	(( n < 100 ))
 	tgtadm --op delete --mode system
 }
 

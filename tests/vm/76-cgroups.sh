@@ -1,6 +1,6 @@
 #!/bin/bash
-# Limits of a program: control groups limit its memory (packets that are kept for
-# it count) and its RDMA objects, RLIMIT_MEMLOCK its pinned memory. Beyond them
+# Limits of a program: control groups limit its memory (packets kept for it
+# count) and its RDMA objects, RLIMIT_MEMLOCK its pinned memory. Beyond them
 # the program is refused, or killed alone; the machine goes on and gets all
 # memory back.
 # kernels: 6.12 newest uml

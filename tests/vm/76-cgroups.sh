@@ -42,7 +42,7 @@ memory() {
 	h1 ibv_devinfo -d "$dev1" | grep PORT_ACTIVE
 }
 
-# objects KIND MOST: 40 objects and two contexts are allowed; hostile has 14
+# objects KIND MOST: 40 objects and two contexts are allowed; hostile has 15
 # objects and one context before it makes MOST.
 objects() {
 	echo "$dev1 hca_handle=2 hca_object=40" >$group/rdma.max
@@ -101,10 +101,10 @@ hosts
 echo '+memory +rdma' >$groups/cgroup.subtree_control
 mkdir $group
 for kind in cqs srqs qps regions; do check memory-$kind 60 memory $kind; done
-check objects-pds 20 objects pds 26
-check objects-cqs 20 objects cqs 26
-check objects-qps 20 objects qps 26
-check objects-regions 20 objects regions 26
+check objects-pds 20 objects pds 25
+check objects-cqs 20 objects cqs 25
+check objects-qps 20 objects qps 25
+check objects-regions 20 objects regions 25
 if debug_kernel; then
 	# 7.3's uverbs_std_types_device.c keeps a reference to the task when it
 	# cannot make the context, whichever the driver.

@@ -183,12 +183,26 @@ void make_objects(struct objects *o, const char *device, bool v6)
 	o->mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
 			   IBV_ACCESS_FLUSH_GLOBAL);
+	o->paged = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			      IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
+			      IBV_ACCESS_ON_DEMAND);
 	o->mw[0] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_1);
 	o->mw[1] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_2);
-	if (!o->pd || !o->cq || !o->srq || !o->mr || !o->mw[0] || !o->mw[1])
+	if (!o->pd || !o->cq || !o->srq || !o->mr || !o->paged || !o->mw[0] || !o->mw[1])
 		die("objects");
 	for (i = 0; i < NUM_QPS; i++)
 		make_qp(o, i);
+}
+
+struct ibv_mr *some_region(const struct objects *o)
+{
+	return below(2) ? o->mr : o->paged;
+}
+
+void lose_page(const struct objects *o)
+{
+	if (below(4) == 0 && madvise(o->mem + below(MEM / 4096) * 4096, 4096, MADV_DONTNEED))
+		die("madvise");
 }
 
 /* For those that abuse XRC, too. */

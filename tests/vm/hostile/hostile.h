@@ -35,6 +35,7 @@ struct objects {
 	struct ibv_cq *cq;
 	struct ibv_srq *srq;
 	struct ibv_mr *mr;
+	struct ibv_mr *paged;	/* the same memory, paged on demand */
 	struct ibv_mw *mw[2];	/* of both types */
 	struct ibv_qp *qp[NUM_QPS];
 	struct ibv_xrcd *xrcd;
@@ -58,6 +59,9 @@ void die(const char *what);
 int make_dmabuf(size_t size);
 /* v6: the GID, and so the address family, of the QPs */
 void make_objects(struct objects *o, const char *device, bool v6);
+struct ibv_mr *some_region(const struct objects *o);
+/* Take a page from the paged region, at times. */
+void lose_page(const struct objects *o);
 void make_xrc_objects(struct objects *o);
 void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid);
 void print_result(const char *name);

@@ -30,7 +30,7 @@ static union ibv_gid gid_of(const char *address)
 
 static void post_receives(struct objects *o)
 {
-	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, o->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, some_region(o)->lkey };
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	int i, k, err = 0;
 
@@ -44,10 +44,10 @@ static void post_receives(struct objects *o)
 
 static void post_something(struct objects *o, struct ibv_qp *qp)
 {
-	struct ibv_sge sge = { (uintptr_t)o->mem, 3000, o->mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)o->mem, 3000, some_region(o)->lkey };
 	struct ibv_send_wr wr = {
 		.sg_list = &sge, .num_sge = 1, .opcode = below(2) ? IBV_WR_SEND : IBV_WR_RDMA_READ,
-		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { .remote_addr = (uintptr_t)o->mem, .rkey = o->mr->rkey },
+		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { .remote_addr = (uintptr_t)o->mem, .rkey = some_region(o)->rkey },
 	}, *bad;
 
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
@@ -109,6 +109,7 @@ static void revive(struct objects *o, const union ibv_gid *attacker)
 			bind_again(o, o->qp[i]);
 	}
 	revive_xrc(o, attacker);
+	lose_page(o);
 	post_receives(o);
 }
 
@@ -121,9 +122,9 @@ void be_a_victim(struct objects *o, const char *attacker)
 	make_xrc_objects(o);
 	for (i = 0; i < NUM_QPS; i++)
 		printf("%u %u %u %llu 0\n", o->qp[i]->qp_type, o->qp[i]->qp_num,
-		       i == WINDOW_QP ? o->mw[1]->rkey : o->mr->rkey, (unsigned long long)(uintptr_t)o->mem);
+		       i == WINDOW_QP ? o->mw[1]->rkey : some_region(o)->rkey, (unsigned long long)(uintptr_t)o->mem);
 	for (i = 0; i < 2; i++)
-		printf("%u %u %u %llu %u\n", o->xrc[i]->qp_type, o->xrc[i]->qp_num, o->mr->rkey,
+		printf("%u %u %u %llu %u\n", o->xrc[i]->qp_type, o->xrc[i]->qp_num, some_region(o)->rkey,
 		       (unsigned long long)(uintptr_t)o->mem, o->xrc_srqn);
 	printf("end\n");
 	fflush(stdout);

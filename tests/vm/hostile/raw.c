@@ -26,7 +26,7 @@ static uint32_t random_word(struct objects *o)
 	case 1: case 2:
 		return below(12);	/* a handle, a count, a state */
 	case 3:
-		return o->mr->lkey;
+		return some_region(o)->lkey;
 	case 4:
 		return o->qp[below(NUM_QPS)]->qp_num;
 	case 5:

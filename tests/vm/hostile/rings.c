@@ -60,9 +60,9 @@ static void write_request(struct objects *o, struct ring *ring)
 	uint8_t *at = ring->mem + ARX_RING_ENTRIES_OFFSET + below(entries) * ARX_WQE_ALIGN;
 	struct arx_send_wqe wqe = {
 		.wr_id = random64(), .opcode = below(17), .num_sge = below(6) ? below(5) : random64(),
-		.flags = random64(), .ex = below(2) ? o->mr->rkey : random64(),
+		.flags = random64(), .ex = below(2) ? some_region(o)->rkey : random64(),
 		.inline_len = below(4) ? below(100) : random64(), .srqn = below(4) ? o->xrc_srqn : random64(),
-		.rdma = { .remote_addr = (uintptr_t)o->mem + below(MEM), .rkey = below(3) ? o->mr->rkey : random64() },
+		.rdma = { .remote_addr = (uintptr_t)o->mem + below(MEM), .rkey = below(3) ? some_region(o)->rkey : random64() },
 	};
 	if (wqe.opcode == IB_UVERBS_WR_FLUSH && below(8)) {
 		wqe.flush.length = below(4) ? below(MEM) : random64();
@@ -77,7 +77,7 @@ static void write_request(struct objects *o, struct ring *ring)
 	if (wqe.opcode == IB_UVERBS_WR_BIND_MW && below(8)) {
 		wqe.bind.addr = (uintptr_t)o->mem + below(MEM);
 		wqe.bind.length = below(8) ? below(MEM) : random64();
-		wqe.bind.mr_lkey = below(8) ? o->mr->lkey : random64();
+		wqe.bind.mr_lkey = below(8) ? some_region(o)->lkey : random64();
 		wqe.bind.mw_rkey = below(8) ? o->mw[below(2)]->rkey : random64();
 		wqe.bind.new_rkey = wqe.bind.mw_rkey ^ below(3);
 		wqe.bind.access = below(8) ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ : random64();
@@ -87,7 +87,7 @@ static void write_request(struct objects *o, struct ring *ring)
 	}
 	struct arx_sge sge = {
 		.addr = below(4) ? (uintptr_t)o->mem + below(MEM) : random64(),
-		.length = below(3) ? below(9000) : random64(), .lkey = below(4) ? o->mr->lkey : random64(),
+		.length = below(3) ? below(9000) : random64(), .lkey = below(4) ? some_region(o)->lkey : random64(),
 	};
 	size_t room = ring->mem + ring->len - at;
 
@@ -244,6 +244,7 @@ void abuse_rings(struct objects *o, int seconds)
 			connect_qp(o, o->xrc[i], o->xrc[i ^ 1]->qp_num, &o->gid);
 		for (i = 0; i < 200; i++, count++) {
 			scribble(o);
+			lose_page(o);
 			kick(below(20) ? some_qp(o)->qp_num : random64());
 			if (below(50) == 0)
 				ibv_req_notify_cq(o->cq, below(2));

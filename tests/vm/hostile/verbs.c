@@ -203,7 +203,7 @@ static void random_posts(struct objects *o)
 		for (k = 0; k < ARRAY_SIZE(sge); k++)
 			sge[k] = (struct ibv_sge){
 				below(4) ? (uintptr_t)o->mem + below(MEM) : random64(),
-				below(4) ? below(5000) : (uint32_t)random64(), below(4) ? o->mr->lkey : (uint32_t)random64() };
+				below(4) ? below(5000) : (uint32_t)random64(), below(4) ? some_region(o)->lkey : (uint32_t)random64() };
 		random_bytes(&send, sizeof(send));
 		send.next = NULL;
 		send.sg_list = sge;
@@ -219,8 +219,9 @@ static void random_posts(struct objects *o)
 			sge[k] = (struct ibv_sge){ (uintptr_t)o->mem, below(200), 0 };
 		if (below(2)) {
 			send.wr.rdma.remote_addr = (uintptr_t)o->mem + below(MEM);
-			send.wr.rdma.rkey = o->mr->rkey;
+			send.wr.rdma.rkey = some_region(o)->rkey;
 		}
+		lose_page(o);
 		ibv_post_send(qp, &send, &bad_send);
 		recv = (struct ibv_recv_wr){ .sg_list = sge, .num_sge = below(8) ? (int)below(5) : (int)below(80) - 20 };
 		if (qp->srq)
@@ -262,7 +263,7 @@ static void random_placement(struct objects *o)
 			for (k = 0; k < 2; k++)
 				connect_qp(o, qp[k], qp[!k]->qp_num, &o->gid);
 		addr = below(8) ? (uintptr_t)o->mem + below(MEM) : random64();
-		rkey = below(8) ? o->mr->rkey : random64();
+		rkey = below(8) ? some_region(o)->rkey : random64();
 		ibv_wr_start(ex);
 		ex->wr_id = i;
 		ex->wr_flags = random64();

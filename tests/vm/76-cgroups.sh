@@ -82,11 +82,11 @@ kept() {
 		udp dport 4791 @th,64,8 0x06 drop; }; }"
 	(
 		echo $BASHPID >$group/cgroup.procs
-		exec ip netns exec h2 ib_write_bw -d "$dev2" -s 16384 -m 1024 -n 500
+		exec ip netns exec h2 ib_write_bw -d "$dev2" -s 16384 -m 1024 -n 500 -u 20
 	) &
 	server=$!
 	until_true 20 listening h2 18515
-	h1 ib_write_bw -d "$dev1" -s 16384 -m 1024 -n 500 $ip2 &
+	h1 ib_write_bw -d "$dev1" -s 16384 -m 1024 -n 500 -u 20 $ip2 &
 	client=$!
 	until_true 20 eval '(( $(socket_memory) > 0 ))'
 	echo "$(socket_memory) bytes of sockets, $(counter "$dev2" out_of_seq_kept h2) packets kept"

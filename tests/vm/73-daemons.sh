@@ -35,7 +35,8 @@ lives_on() {
 	local i stream before
 	for ((i = 0; i < times; i++)); do
 		before=$(served)
-		client 1000000 >"$scratch/stream" 2>&1 &
+		# not client, or a shell between would be killed alone
+		ip netns exec h2 daemon "$dev2" $ip1 1000000 >"$scratch/stream" 2>&1 &
 		stream=$!
 		until_true $patience eval '(( $(served) > before ))'
 		nap 0.3

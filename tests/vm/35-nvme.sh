@@ -87,20 +87,26 @@ counted() {
 }
 
 # On a new device, whose CQs are new: with dynamic interrupt moderation the core
-# chooses the moderation of a CQ by its completions.
+# chooses the moderation of a CQ by its completions. (How many events that saves
+# depends on how busy the CPUs are that handle them.)
+moderated() { rdma -dd resource show cq dev arx9 | finds 'moderation_usecs [1-9]'; }
 adaptive() {
-	local events
+	local round
 	rdma link add arx9 type arx netdev eth9
 	rdma dev set arx9 adaptive-moderation on
 	rm $target/ports/1/subsystems/arx
 	ln -s $target/subsystems/arx $target/ports/1/subsystems/arx
 	connect
 	rdma -d resource show cq dev arx9 | grep 'SOFTIRQ adaptive-moderation on'
+	not moderated
 	# not $(counted), in which set -e does not work
-	counted >"$scratch/adaptive"
-	events=$(<"$scratch/adaptive")
-	echo "$events events, without it $(cat "$scratch/events")"
-	(( events < $(cat "$scratch/events") ))
+	for round in 1 2 3; do
+		counted >"$scratch/adaptive"
+		echo "$(<"$scratch/adaptive") events, without moderation $(<"$scratch/events")"
+		! moderated || break
+	done
+	rdma -dd resource show cq dev arx9
+	moderated
 	nvme disconnect -n arx
 	rdma link delete arx9
 }

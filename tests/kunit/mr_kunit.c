@@ -361,6 +361,7 @@ static void mr__gaps_or_pages(struct kunit *test)
 	struct mr_test *t = test->priv;
 	struct ib_mr *ib = arx_alloc_mr(&t->pd, IB_MR_TYPE_SG_GAPS, 3);
 	void *buf = kunit_kzalloc(test, 4 * SZ_4K, GFP_KERNEL);
+	unsigned int offset;
 	struct arx_mr *mr;
 	u32 len = 100;
 
@@ -370,6 +371,9 @@ static void mr__gaps_or_pages(struct kunit *test)
 	ib->page_size = SZ_4K;
 	KUNIT_EXPECT_EQ(test, map_list(mr, buf, gaps, 5, NULL), 4);
 	KUNIT_EXPECT_EQ(test, ib->length, 50 + 3 + 5 + 1);
+	/* The start is beyond the first entry: the core refuses that. */
+	offset = 10000;
+	KUNIT_EXPECT_EQ(test, map_list(mr, buf, gaps, 5, &offset), -EINVAL);
 	KUNIT_EXPECT_EQ(test, map_list(mr, buf, pages, 3, NULL), 3);
 	KUNIT_EXPECT_EQ(test, mr->npieces, 0);
 	KUNIT_EXPECT_EQ(test, mr->nblocks, 3);

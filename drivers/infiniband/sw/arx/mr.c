@@ -768,7 +768,7 @@ struct ib_mr *arx_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 		return ERR_CAST(mr);
 	if (type == IB_MR_TYPE_SG_GAPS) {
 		mr->pieces = kvmalloc_array(max_sg, sizeof(*mr->pieces),
-					    GFP_KERNEL | __GFP_NOWARN);
+					    GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		if (!mr->pieces) {
 			arx_mr_free(mr);
 			return ERR_PTR(-ENOMEM);
@@ -864,7 +864,7 @@ int arx_map_mr_sg(struct ib_mr *ib, struct scatterlist *sg, int nents,
 		return -EINVAL;
 
 	mapped = arx_map_pages(mr, sg, nents, offset);
-	if (mapped == nents || !mr->pieces)
+	if (mapped == -EINVAL || mapped == nents || !mr->pieces)
 		return mapped;
 	if (offset)
 		*offset = 0;

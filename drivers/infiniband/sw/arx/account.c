@@ -234,8 +234,9 @@ void arx_uncharge_pages(struct arx_charge *charge)
  * that are in that queue: two stages of a QP share the account.
  *
  * Context: any but hard interrupts.
- * Return: false if the memory cgroup, or all sockets together, would have more
- * than they may.
+ * Return: false if all UDP sockets together would have more than they may. The
+ * memory cgroup is charged even beyond its limit, as for any packet that a
+ * softirq receives; the stage's own bound holds.
  */
 bool arx_charge_packets(struct sock *sk, u32 bytes)
 {

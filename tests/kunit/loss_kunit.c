@@ -927,7 +927,10 @@ static void completer__late_part(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, 12 * MTU);
 }
 
-/* Many kept responses are placed in several shares. */
+/*
+ * Many kept responses are placed in several shares. Another gap is asked for
+ * when all of them have been.
+ */
 static void completer__long_gap(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -937,10 +940,10 @@ static void completer__long_gap(struct kunit *test)
 
 	note(test, p);
 	s->qp->comp.reports = true;
-	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, n * MTU);
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, (n + 4) * MTU);
 	drop_wire(p);
 	for (i = 1; i < n; i++)
-		responses(p, i + 1 == n ? ENDS : 0, i, 1);
+		responses(p, 0, i, 1);
 	EXPECT_ASKS(test, p, 0, 1);
 	run = pair_run(p, 0, ARX_OP_READ_RESPONSE, ARX_FIRST | ENDS, PSN,
 		       NULL, MTU);
@@ -948,12 +951,34 @@ static void completer__long_gap(struct kunit *test)
 	pair_rx_packets(p, 0, &run, p->side[1].buf);
 	KUNIT_EXPECT_EQ(test, s->qp->comp.una,
 			(PSN + 1 + ARX_POLL_BYTES / MTU) & ARX_PSN_MASK);
+	run = pair_run(p, 0, ARX_OP_READ_RESPONSE, 0, PSN + n + 2, NULL, MTU);
+	pair_rx_packets(p, 0, &run, p->side[1].buf + (n + 2) * MTU);
 	local_bh_enable();
 	pair_settle(p);
+	EXPECT_ASKS(test, p, n, 2);
+	EXPECT_SILENT(test, p, 0);
+	responses(p, ENDS, n, 2);
+	responses(p, ENDS, n + 3, 1);
 	EXPECT_SILENT(test, p, 0);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
-	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, n * MTU);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, (n + 4) * MTU);
+}
+
+/* Once asked, and then PSNs went on for half of their space: asked again. */
+static void loss__asked_long_ago(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	u32 una;
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, 100, 200);
+	KUNIT_EXPECT_EQ(test, loss->ask_end, 100);
+	arx_loss_ask(loss, 110);
+	for (una = 100; una < (1 << 23) + 200; una += 1 << 20) {
+		arx_loss_advance(loss, una, 0);
+		KUNIT_EXPECT_EQ(test, loss->ask_end, max(una, 110));
+	}
 }
 
 /* What was asked for is lost, too: silence, and it is asked for again. */
@@ -1326,6 +1351,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(completer__ends_with_kept),
 	KUNIT_CASE(loss__holes),
 	KUNIT_CASE(loss__far_ahead),
+	KUNIT_CASE(loss__asked_long_ago),
 	KUNIT_CASE(loss__late),
 	KUNIT_CASE(loss__rtt),
 	KUNIT_CASE(both__five_percent),

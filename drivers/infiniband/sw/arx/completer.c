@@ -347,8 +347,8 @@ static __cold void arx_completer_ask(struct arx_qp *qp)
 	u32 end, first;
 
 	if (!swqe || !arx_swqe_is_rd(swqe) ||
-	    (comp->loss->asking &&
-	     arx_psn_diff(comp->loss->ask_end, comp->una) > 0))
+	    arx_keep_is_due(&comp->kept, comp->una) ||
+	    comp->loss->ask_end != comp->una)
 		return;
 	end = arx_completer_end(swqe);
 	if (arx_keep_first(&comp->kept, &first) &&
@@ -1010,7 +1010,7 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 	if (swqe && arx_swqe_is_rd(swqe)) {
 		*psn = comp->una;
 		end = arx_completer_end(swqe);
-		if (loss->asking && arx_psn_diff(loss->ask_end, *psn) > 0)
+		if (loss->ask_end != *psn)
 			end = loss->ask_end;
 	} else if (*psn == comp->una) {
 		end = arx_psn_add(*psn, 1);

@@ -62,7 +62,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una)
 	loss->holding = false;
 	loss->probe = false;
 	loss->ask = false;
-	loss->asking = false;
+	loss->ask_end = una;
 	loss->timing = false;
 }
 
@@ -146,6 +146,8 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 		loss->end = una;
 	if (arx_psn_diff(una, loss->due) > 0)
 		loss->due = una;
+	if (arx_psn_diff(una, loss->ask_end) > 0)
+		loss->ask_end = una;
 }
 
 /* The peer has @psn; true if that is news. */
@@ -280,7 +282,6 @@ void arx_loss_ask(struct arx_loss *loss, u32 end)
 	if (!arx_loss_asked(loss, end))
 		loss->asked[loss->asks++ % ARX_LOSS_ASKED] = end;
 	loss->ask_end = end;
-	loss->asking = true;
 	loss->ask = true;
 }
 

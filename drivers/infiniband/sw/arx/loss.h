@@ -14,7 +14,7 @@
 #define ARX_REPORT_SPAN		512
 #define ARX_REPORT_WORDS	(ARX_REPORT_SPAN / 32)
 
-/* Parts of READs that are remembered; one for each retry, and more. */
+/* At most 7 retries each add one part of a READ while @una stands still. */
 #define ARX_LOSS_ASKED		8
 
 /**
@@ -27,8 +27,7 @@
  * @holding: the timer waits for packets that may be late
  * @probe: the last packet is to be sent again
  * @ask: READ responses are to be asked for again
- * @asking: responses up to @ask_end are being asked for
- * @ask_end: PSN after them
+ * @ask_end: PSN after the responses that are being asked for, @una if none are
  * @asks: number of values written to @asked
  * @asked: the last values of @ask_end: such a part may still arrive after
  *	everything has been asked for again
@@ -59,7 +58,6 @@ struct arx_loss {
 	bool holding;
 	bool probe;
 	bool ask;
-	bool asking;
 	u32 ask_end;
 	u32 asks;
 	u32 asked[ARX_LOSS_ASKED];

@@ -793,6 +793,42 @@ static void requester__probes_read(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
 }
 
+/*
+ * An acknowledgment comes between the decision what to send again, which the
+ * requester takes from loss.c, and the step to the first of these packets: all
+ * of them are acknowledged then. The end of the gap lies within a message.
+ */
+static void requester__gap_closes(struct kunit *test)
+{
+	static const enum ib_wr_opcode ops[] = {
+		IB_WR_RDMA_WRITE, IB_WR_RDMA_READ
+	};
+	struct pair *p = by_wire(test);
+	struct arx_comp *comp = &p->side[0].qp->comp;
+	__be32 word = cpu_to_be32(BIT(4));
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		struct arx_loss *loss;
+
+		pair_join(test, p);
+		p->dev.port_active = false;
+		loss = note(test, p);
+		pair_send(p, 0, ops[i], 1, 0, 0, 8 * MTU);
+		drop_wire(p);
+		KUNIT_EXPECT_TRUE(test, arx_loss_report(loss, &word, 1, PSN + 8,
+							0));
+		comp->una = PSN + 4;
+		comp->fills++;
+		comp->rewinds++;
+		arx_qp_schedule(p->side[0].qp);
+		pair_settle(p);
+		EXPECT_SILENT(test, p, 0);
+		KUNIT_EXPECT_FALSE(test, p->side[0].qp->req.filling);
+		KUNIT_ASSERT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, 0), 0);
+	}
+}
+
 /* A reset forgets; so does the end of the QP, by pair_free(). */
 static void requester__forgets(struct kunit *test)
 {
@@ -1340,6 +1376,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__bad_reports),
 	KUNIT_CASE(requester__probes),
 	KUNIT_CASE(requester__probes_read),
+	KUNIT_CASE(requester__gap_closes),
 	KUNIT_CASE(requester__forgets),
 	KUNIT_CASE(responder__replays_part),
 	KUNIT_CASE(responder__replays_whole),

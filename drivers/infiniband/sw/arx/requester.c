@@ -831,8 +831,14 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 			return ARX_TURN_SPENT;
 		share->wqes--;
 		if (arx_qp_is_acked(qp) && !arx_qp_may(qp, ARX_QP_FLUSH) &&
-		    arx_requester_must_seek(qp))
+		    arx_requester_must_seek(qp)) {
 			arx_requester_seek(qp);
+			/*
+			 * @una may have moved meanwhile, up to the end of what
+			 * is missing: then nothing is to be sent from there.
+			 */
+			continue;
+		}
 		if (arx_requester_drained(qp))
 			return ARX_TURN_WAIT;
 		if (qp->req.sent == qp->req.fetched)

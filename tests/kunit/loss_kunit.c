@@ -1123,6 +1123,28 @@ static void responder__replays_whole(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/* A new READ takes the place of a replay, and the QP goes on. */
+static void responder__replays_make_room(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u32 i;
+
+	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	p->blocked = true;
+	for (i = 0; i < 2 * p->side[1].qp->resp.rd_size; i++)
+		packets(p, ARX_OP_READ, ASKS, PSN + 2 * i, 2 * i * MTU, MTU);
+	packets(p, ARX_OP_READ, ASKS, PSN + 12, 0, MTU);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	for (i = 1; i < 2 * p->side[1].qp->resp.rd_size; i++)
+		EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2 * i);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 12);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, p->side[1].qp->state, IB_QPS_RTS);
+}
+
 /* loss.c alone. */
 
 static const u32 bases[] = { 100, 0xffff80, 0xfffe };
@@ -1380,6 +1402,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__forgets),
 	KUNIT_CASE(responder__replays_part),
 	KUNIT_CASE(responder__replays_whole),
+	KUNIT_CASE(responder__replays_make_room),
 	KUNIT_CASE(completer__read_gap),
 	KUNIT_CASE(completer__wrong_end),
 	KUNIT_CASE(completer__late_part),

@@ -2795,7 +2795,7 @@ FAULT(selectivity, run->h.selectivity = 2)
 FAULT(qp_persistent, ({ p->side[1].qp->attr.qp_access_flags &=
 				~IB_ACCESS_FLUSH_PERSISTENT;
 			run->h.placement = IB_FLUSH_PERSISTENT; }))
-FAULT(no_reads, INIT_LIST_HEAD(&p->side[1].qp->resp.idle))
+FAULT(no_reads, p->side[1].qp->attr.max_dest_rd_atomic = 0)
 
 #define ACCESS(n, o, s)							\
 	{ .name = n, .op = o, .flags = WHOLE, .set = s,			\

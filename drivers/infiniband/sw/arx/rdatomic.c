@@ -156,6 +156,23 @@ static u32 arx_rdatomic_due(struct arx_resp *resp)
 	return due;
 }
 
+/*
+ * Make room for a first request: drop a replay, for which the requester asks
+ * again if it still misses it. There are twice as many places as first requests
+ * may be due.
+ */
+static __cold void arx_rdatomic_drop_replay(struct arx_resp *resp)
+{
+	struct arx_reply *reply;
+
+	list_for_each_entry(reply, &resp->due, link) {
+		if (reply->rd.replay) {
+			arx_rdatomic_drop(resp, reply);
+			return;
+		}
+	}
+}
+
 static enum arx_verdict arx_rdatomic_check_read(struct arx_qp *qp,
 						const struct arx_headers *h)
 {
@@ -332,11 +349,12 @@ int arx_rdatomic_request(struct arx_qp *qp, struct arx_run *run)
 	int err;
 
 	/* More requests at a time than negotiated: 9.7.7.1 */
-	if (arx_rdatomic_due(resp) >= qp->attr.max_dest_rd_atomic ||
-	    arx_rdatomic_full(resp)) {
+	if (arx_rdatomic_due(resp) >= qp->attr.max_dest_rd_atomic) {
 		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
 	}
+	if (arx_rdatomic_full(resp))
+		arx_rdatomic_drop_replay(resp);
 	err = arx_rdatomic_execute(qp, run, &rd.orig, &verdict);
 	if (err)
 		return err;

@@ -1123,6 +1123,27 @@ static void responder__replays_whole(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/* A part that is due does not stand for a longer part with the same begin. */
+static void responder__replays_longer_part(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+
+	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	p->blocked = true;
+	packets(p, ARX_OP_READ, ASKS, PSN + 2, 2 * MTU, 2 * MTU);
+	packets(p, ARX_OP_READ, ASKS, PSN + 2, 2 * MTU, 4 * MTU);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2);
+	if (w)
+		KUNIT_EXPECT_EQ(test, w->run.npkts, 4);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2);
+	EXPECT_SILENT(test, p, 1);
+}
+
 /* A new READ takes the place of a replay, and the QP goes on. */
 static void responder__replays_make_room(struct kunit *test)
 {
@@ -1402,6 +1423,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__forgets),
 	KUNIT_CASE(responder__replays_part),
 	KUNIT_CASE(responder__replays_whole),
+	KUNIT_CASE(responder__replays_longer_part),
 	KUNIT_CASE(responder__replays_make_room),
 	KUNIT_CASE(completer__read_gap),
 	KUNIT_CASE(completer__wrong_end),

@@ -125,7 +125,9 @@ static __cold void arx_rdatomic_queue_part(struct arx_resp *resp,
 		if (arx_psn_diff(rd->psn, arx_rdatomic_end(&reply->rd)) >= 0)
 			continue;
 		if (arx_psn_diff(rd->psn, reply->rd.psn) >= 0 &&
-		    arx_psn_diff(next, arx_rdatomic_end(rd)) < 0)
+		    arx_psn_diff(next, arx_rdatomic_end(rd)) < 0 &&
+		    arx_psn_diff(arx_rdatomic_end(rd),
+				 arx_rdatomic_end(&reply->rd)) <= 0)
 			return;
 		place = &reply->link;
 		break;

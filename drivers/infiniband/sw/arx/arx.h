@@ -70,7 +70,8 @@ enum arx_kind {
  * @port_mbps: the netdev's speed when last asked, 0 if unknown; written under
  *	RTNL
  * @port_asked: time of that, in jiffies
- * @doorbell_usecs: device attribute, see watch.c
+ * @doorbell_usecs: device attribute, see watch.c: maximum delay of a request;
+ *	0: off
  * @ecn: device attribute: packets of RC and XRC are ECN capable
  * @cnp_dscp: device attribute: upper six bits of the traffic class of CNPs
  * @capture: device attribute: all traffic is packets that a capture shows, each
@@ -100,9 +101,9 @@ struct arx_dev {
 	u32 port_mbps;
 	unsigned long port_asked;
 	u32 doorbell_usecs;
-	bool ecn;
-	u8 cnp_dscp;
-	bool capture;
+	u32 ecn;
+	u32 cnp_dscp;
+	u32 capture;
 	struct arx_stats __percpu *stats;
 	atomic_long_t kept;
 	unsigned long optional;

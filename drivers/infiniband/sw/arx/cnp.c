@@ -13,10 +13,6 @@
 /* At most one CNP of a QP in this time, in units of 1024 ns. */
 #define ARX_CNP_INTERVAL	50
 
-/* CS6, network control: what ConnectX sends by default. */
-#define ARX_CNP_DSCP		48
-#define ARX_CNP_DSCP_MAX	63
-
 /*
  * True if a CNP may be sent now, which the caller then does. Packets of one QP
  * may arrive on several CPUs.
@@ -78,65 +74,3 @@ void arx_cnp_rx(struct arx_qp *qp, const struct arx_headers *h)
 {
 	arx_count(qp, CNP_IGNORED);
 }
-
-/**
- * arx_cnp_init_dev - set the attributes of a new device
- * @dev: device
- */
-void arx_cnp_init_dev(struct arx_dev *dev)
-{
-	dev->cnp_dscp = ARX_CNP_DSCP;
-}
-
-static ssize_t ecn_show(struct device *device, struct device_attribute *attr,
-			char *buf)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-
-	return sysfs_emit(buf, "%d\n", READ_ONCE(dev->ecn));
-}
-
-static ssize_t ecn_store(struct device *device, struct device_attribute *attr,
-			 const char *buf, size_t len)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-	bool ecn;
-	int err = kstrtobool(buf, &ecn);
-
-	if (err)
-		return err;
-	WRITE_ONCE(dev->ecn, ecn);
-	return len;
-}
-
-DEVICE_ATTR_RW(ecn);
-
-static ssize_t cnp_dscp_show(struct device *device,
-			     struct device_attribute *attr, char *buf)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(dev->cnp_dscp));
-}
-
-static ssize_t cnp_dscp_store(struct device *device,
-			      struct device_attribute *attr, const char *buf,
-			      size_t len)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-	u8 dscp;
-	int err = kstrtou8(buf, 0, &dscp);
-
-	if (err)
-		return err;
-	if (dscp > ARX_CNP_DSCP_MAX)
-		return -EINVAL;
-	WRITE_ONCE(dev->cnp_dscp, dscp);
-	return len;
-}
-
-DEVICE_ATTR_RW(cnp_dscp);

@@ -5,10 +5,6 @@
 
 #include "qp.h"
 
-extern struct device_attribute dev_attr_ecn;
-extern struct device_attribute dev_attr_cnp_dscp;
-
-void arx_cnp_init_dev(struct arx_dev *dev);
 void arx_cnp_marked(struct arx_qp *qp, const struct arx_run *run);
 void arx_cnp_rx(struct arx_qp *qp, const struct arx_headers *h);
 

@@ -20,7 +20,7 @@
 #include <rdma/rdma_netlink.h>
 
 #include "arx.h"
-#include "cnp.h"
+#include "attrs.h"
 #include "compat.h"
 #include "crc.h"
 #include "counter.h"
@@ -41,7 +41,6 @@
 #include "rx.h"
 #include "uctx.h"
 #include "verbs.h"
-#include "watch.h"
 #include "worker.h"
 
 MODULE_AUTHOR("The arx developers");
@@ -364,44 +363,6 @@ ARX_ADAPT_RESIZE_CQ(arx_resize_cq)
 ARX_ADAPT_BIND_QP(arx_counter_bind_qp)
 ARX_ADAPT_UNBIND_QP(arx_counter_unbind_qp)
 
-static ssize_t capture_show(struct device *device,
-			    struct device_attribute *attr, char *buf)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-
-	return sysfs_emit(buf, "%d\n", READ_ONCE(dev->capture));
-}
-
-static ssize_t capture_store(struct device *device,
-			     struct device_attribute *attr, const char *buf,
-			     size_t len)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-	bool capture;
-	int err = kstrtobool(buf, &capture);
-
-	if (err)
-		return err;
-	WRITE_ONCE(dev->capture, capture);
-	return len;
-}
-
-static DEVICE_ATTR_RW(capture);
-
-static struct attribute *arx_dev_attrs[] = {
-	&dev_attr_capture.attr,
-	&dev_attr_cnp_dscp.attr,
-	&dev_attr_doorbell_usecs.attr,
-	&dev_attr_ecn.attr,
-	NULL
-};
-
-static const struct attribute_group arx_dev_group = {
-	.attrs = arx_dev_attrs,
-};
-
 /* Commands of arx beyond the common ones. */
 static const struct uapi_definition arx_defs[] = {
 	UAPI_DEF_CHAIN(arx_doorbell_defs),
@@ -413,7 +374,7 @@ static const struct ib_device_ops arx_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)ARX_DRIVER_ID,
 	.uverbs_abi_ver = ARX_ABI_VERSION,
-	.device_group = &arx_dev_group,
+	.device_group = &arx_attrs_group,
 
 	.post_send = arx_post_send,
 	.post_recv = arx_post_recv,
@@ -552,8 +513,7 @@ static void arx_dev_init(struct arx_dev *dev, struct net_device *netdev)
 	arx_ids_init(&dev->srqs, ARX_ID_BITS);
 	arx_mcast_init(dev);
 	arx_counters_init(dev);
-	arx_watch_init_dev(dev);
-	arx_cnp_init_dev(dev);
+	arx_attrs_init(dev);
 }
 
 /*

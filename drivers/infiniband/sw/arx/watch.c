@@ -12,7 +12,6 @@
 #include <linux/hrtimer.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/stat.h>
-#include <linux/sysfs.h>
 
 #include "compat.h"
 #include "cq.h"
@@ -43,10 +42,6 @@
  * is in the cache.
  */
 #define ARX_WATCH_LENGTH	8192
-
-/* Device attribute doorbell_usecs: maximum delay of a request; 0: off. */
-#define ARX_WATCH_USECS		400
-#define ARX_WATCH_USECS_MAX	1000000
 
 /**
  * arx_watch_init - called before any other use of a QP's send ring
@@ -259,41 +254,4 @@ bool arx_watch_again(struct arx_qp *qp)
 void arx_watch_cancel(struct arx_qp *qp)
 {
 	hrtimer_cancel(&qp->watch.timer);
-}
-
-static ssize_t doorbell_usecs_show(struct device *device,
-				   struct device_attribute *attr, char *buf)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-
-	return sysfs_emit(buf, "%u\n", READ_ONCE(dev->doorbell_usecs));
-}
-
-static ssize_t doorbell_usecs_store(struct device *device,
-				    struct device_attribute *attr,
-				    const char *buf, size_t len)
-{
-	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
-							ib);
-	unsigned int usecs;
-	int err = kstrtouint(buf, 0, &usecs);
-
-	if (err)
-		return err;
-	if (usecs > ARX_WATCH_USECS_MAX)
-		return -ERANGE;
-	WRITE_ONCE(dev->doorbell_usecs, usecs);
-	return len;
-}
-
-DEVICE_ATTR_RW(doorbell_usecs);
-
-/**
- * arx_watch_init_dev - set the attribute's default
- * @dev: being created
- */
-void arx_watch_init_dev(struct arx_dev *dev)
-{
-	dev->doorbell_usecs = ARX_WATCH_USECS;
 }

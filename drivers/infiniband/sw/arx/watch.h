@@ -3,14 +3,10 @@
 #ifndef ARX_WATCH_H
 #define ARX_WATCH_H
 
-#include <linux/device.h>
+#include <linux/types.h>
 
-struct arx_dev;
 struct arx_qp;
 
-extern struct device_attribute dev_attr_doorbell_usecs;
-
-void arx_watch_init_dev(struct arx_dev *dev);
 void arx_watch_init(struct arx_qp *qp);
 bool arx_watch_update(struct arx_qp *qp);
 bool arx_watch_again(struct arx_qp *qp);

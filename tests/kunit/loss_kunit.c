@@ -880,6 +880,17 @@ static void responses(struct pair *p, int flags, u32 i, u32 n)
 
 #define ENDS	(ARX_LAST | ARX_REPORTS)
 
+/* Side 0 has sent a READ of @n packets and notes its losses. */
+static struct arx_loss *post_read(struct kunit *test, struct pair *p, u32 n)
+{
+	struct arx_loss *loss = note(test, p);
+
+	p->side[0].qp->comp.reports = true;
+	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, n * MTU);
+	drop_wire(p);
+	return loss;
+}
+
 /* The missing part is asked for, once; a WRITE behind it is not sent again. */
 static void completer__read_gap(struct kunit *test)
 {
@@ -889,9 +900,7 @@ static void completer__read_gap(struct kunit *test)
 
 	for (i = 0; i < 12; i++)
 		memset(p->side[1].buf + i * MTU, i + 1, MTU);
-	note(test, p);
-	s->qp->comp.reports = true;
-	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
+	post_read(test, p, 12);
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
 	drop_wire(p);
 	responses(p, ARX_FIRST, 0, 2);
@@ -927,10 +936,7 @@ static void completer__wrong_end(struct kunit *test)
 	struct pair *p = by_wire(test);
 	struct side *s = &p->side[0];
 
-	note(test, p);
-	s->qp->comp.reports = true;
-	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
-	drop_wire(p);
+	post_read(test, p, 12);
 	responses(p, 0, 4, 1);
 	EXPECT_ASKS(test, p, 0, 4);
 	responses(p, ARX_FIRST | ENDS, 0, 3);
@@ -947,10 +953,7 @@ static void completer__late_part(struct kunit *test)
 	struct pair *p = by_wire(test);
 	struct side *s = &p->side[0];
 
-	note(test, p);
-	s->qp->comp.reports = true;
-	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
-	drop_wire(p);
+	post_read(test, p, 12);
 	responses(p, 0, 4, 1);
 	EXPECT_ASKS(test, p, 0, 4);
 	pair_timeout(p, 0);
@@ -974,10 +977,7 @@ static void completer__long_gap(struct kunit *test)
 	u32 n = 3 * ARX_POLL_BYTES / MTU, i;
 	struct arx_run run;
 
-	note(test, p);
-	s->qp->comp.reports = true;
-	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, (n + 4) * MTU);
-	drop_wire(p);
+	post_read(test, p, n + 4);
 	for (i = 1; i < n; i++)
 		responses(p, 0, i, 1);
 	EXPECT_ASKS(test, p, 0, 1);
@@ -1021,12 +1021,9 @@ static void loss__asked_long_ago(struct kunit *test)
 static void completer__asks_twice(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
-	struct arx_loss *loss = note(test, p);
+	struct arx_loss *loss = post_read(test, p, 12);
 	struct side *s = &p->side[0];
 
-	s->qp->comp.reports = true;
-	pair_send(p, 0, IB_WR_RDMA_READ, 1, IB_SEND_SIGNALED, 0, 12 * MTU);
-	drop_wire(p);
 	responses(p, ARX_FIRST, 0, 2);
 	responses(p, ENDS, 4, 8);
 	EXPECT_ASKS(test, p, 2, 2);
@@ -1053,10 +1050,7 @@ static void completer__ends_with_kept(struct kunit *test)
 	for (i = 0; i < 3; i++) {
 		pair_join(test, p);
 		p->dev.port_active = false;
-		note(test, p);
-		comp->reports = true;
-		pair_send(p, 0, IB_WR_RDMA_READ, 1, 0, 0, 12 * MTU);
-		drop_wire(p);
+		post_read(test, p, 12);
 		responses(p, ENDS, 4, 8);
 		KUNIT_EXPECT_GT(test, comp->kept.bytes, 0);
 		if (i == 2)

@@ -3,8 +3,9 @@
 # CPUs: with a netdev that has one transmit queue, on a netdev with several,
 # where each CPU has its own; and without any queue, where each CPU delivers its
 # packets to the other node by itself. QPs of a service level stay in the queues
-# of its traffic class, VLAN tags have the priority to which the VLAN maps the
-# service level, and the datagrams of several QPs have several UDP source ports.
+# of its traffic class, and so do their CNPs. VLAN tags have the priority to
+# which the VLAN maps the service level. The datagrams of several QPs have
+# several UDP source ports.
 # kernels: 6.12 newest
 # timeout: 200
 
@@ -78,13 +79,14 @@ classes() {
 	until_true 20 h1 ping -q -c 1 -W 1 198.51.100.2
 }
 
+# one_class [PROGRAM COUNT]
 one_class() {
-	local i before=() sent=() server
+	local bench=("${1-ib_write_bw}" -F -s 4096 -q 8 -n "${2-100}" --sl 3) i before=() sent=() server
 	for i in 1 2 3 4; do before+=("$(sent $i)"); done
-	h2 ib_write_bw -F -d "$dev2" -s 4096 -q 8 -n 100 --sl 3 >/dev/null &
+	h2 "${bench[@]}" -d "$dev2" >/dev/null &
 	server=$!
 	until_true 20 listening h2 18515
-	h1 ib_write_bw -F -d "$dev1" -s 4096 -q 8 -n 100 --sl 3 198.51.100.2 >/dev/null
+	h1 "${bench[@]}" -d "$dev1" 198.51.100.2 >/dev/null
 	wait $server
 	for i in 1 2 3 4; do sent+=($(($(sent $i) - before[i - 1]))); done
 	echo "${sent[*]} packets"
@@ -102,6 +104,19 @@ tags() {
 	count=$(h2 nft list table netdev tags | sed -n 's/.*pcp 6 counter packets \([0-9]*\) .*/\1/p')
 	echo "$count packets with priority 6"
 	(( count > 1000 ))
+}
+
+# READ responses arrive marked. The CNPs have a priority of the first class, but
+# leave by the queues of their QPs.
+cnps() {
+	local count
+	count=$(counter "$dev1" np_cnp_sent h1)
+	h2 nft "table ip marks { chain out { type filter hook output priority 0; udp dport 4791 ip ecn set ce; }; }"
+	one_class ib_read_bw 400
+	h2 nft delete table ip marks
+	count=$(($(counter "$dev1" np_cnp_sent h1) - count))
+	echo "$count CNPs"
+	(( count > 200 ))
 }
 
 udp_ports() {
@@ -130,6 +145,7 @@ check one-queue 40 one_queue
 check classes 40 classes
 check one-class 40 one_class
 check tags 40 tags
+check cnps 40 cnps
 check udp-ports 40 udp_ports
 check slow 40 slow
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' 'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

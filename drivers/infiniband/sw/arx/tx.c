@@ -149,14 +149,8 @@ static bool arx_tx_must_follow(const struct arx_qp *qp,
 	}
 }
 
-/*
- * A CNP must not wait behind the packets that cause congestion. ConnectX gives
- * CNPs this priority, too.
- */
-static u32 arx_tx_priority(const struct arx_av *av, const struct arx_run *run)
+static u32 arx_tx_priority(const struct arx_av *av)
 {
-	if (unlikely(run->h.op == ARX_OP_CNP))
-		return TC_PRIO_INTERACTIVE;
 	return av->sl ? av->sl & 7 : rt_tos2priority(av->tos);
 }
 
@@ -183,6 +177,8 @@ static u8 arx_tx_tos(const struct arx_qp *qp, const struct arx_av *av,
  * priority. Otherwise each packet's CPU might choose a queue, and packets of a
  * QP would overtake each other; also with a netdev that has one queue, above a
  * netdev that has several. A VLAN uses the traffic classes of the netdev below.
+ * The queue belongs to the socket, in which another CPU may be sending data, so
+ * a CNP takes the queue of the data.
  */
 static u32 arx_tx_queue(const struct arx_qp *qp,
 			const struct arx_tx_batch *batch)
@@ -195,7 +191,7 @@ static u32 arx_tx_queue(const struct arx_qp *qp,
 		netdev = vlan_dev_real_dev(netdev);
 	if (READ_ONCE(netdev->num_tc))
 		class = netdev->tc_to_txq[netdev_get_prio_tc_map(netdev,
-						batch->priority)];
+						arx_tx_priority(batch->av))];
 	if (!class.count)
 		return reciprocal_scale(hash,
 					READ_ONCE(netdev->real_num_tx_queues));
@@ -751,7 +747,12 @@ static int arx_tx_begin(struct arx_qp *qp, struct arx_tx_batch *batch,
 	batch->psn = run->h.psn;
 	batch->sport = arx_tx_sport(qp, av, run);
 	batch->tos = arx_tx_tos(qp, av, run);
-	batch->priority = arx_tx_priority(av, run);
+	/*
+	 * A CNP must not wait behind the packets that cause congestion.
+	 * ConnectX gives CNPs this priority, too.
+	 */
+	batch->priority = run->h.op == ARX_OP_CNP ? TC_PRIO_INTERACTIVE :
+						    arx_tx_priority(av);
 	return 0;
 }
 

@@ -3,6 +3,10 @@
 
 #include "qp_fixture.h"
 
+/* The clock that cnp.c reads. */
+static u64 clock;
+#define ktime_get_ns()	clock
+
 #include "cnp.c"
 
 static void mark(struct pair *p, int side, enum arx_op op, u32 npkts)
@@ -14,12 +18,6 @@ static void mark(struct pair *p, int side, enum arx_op op, u32 npkts)
 	arx_cnp_marked(p->side[side].qp, &run);
 	arx_section_leave();
 	local_bh_enable();
-}
-
-/* As if the last CNP had been sent this long ago, in units of 1024 ns. */
-static void age(struct pair *p, int side, u32 ago)
-{
-	p->side[side].qp->cnp_sent = ((u32)(ktime_get_ns() >> 10) - ago) | 1;
 }
 
 static void cnp__sent(struct kunit *test)
@@ -44,16 +42,64 @@ static void cnp__rate(struct kunit *test)
 {
 	struct pair *p = pair_by_wire(test);
 
-	age(p, 1, 10);
+	clock = 1ULL << 60;
+	mark(p, 1, ARX_OP_WRITE, 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_CNP, 0);
+	clock += 10 * NSEC_PER_USEC;
 	mark(p, 1, ARX_OP_WRITE, 1);
 	EXPECT_SILENT(test, p, 1);
 	mark(p, 0, ARX_OP_READ_RESPONSE, 1);
 	EXPECT_SENT(test, p, 0, ARX_OP_CNP, 0);
-	age(p, 1, ARX_CNP_INTERVAL + 2);
+	clock += 45 * NSEC_PER_USEC;
 	mark(p, 1, ARX_OP_SEND, 1);
 	EXPECT_SENT(test, p, 1, ARX_OP_CNP, 0);
-	EXPECT_SILENT(test, p, 1);
-	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_ECN_MARKED), 3);
+	mark(p, 0, ARX_OP_READ_RESPONSE, 1);
+	EXPECT_SILENT(test, p, -1);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_ECN_MARKED), 5);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_SENT), 3);
+}
+
+/* A CPU that has read @last reads the clock at @now. */
+static bool is_due(struct pair *p, u32 last, u32 now)
+{
+	return arx_cnp_is_due(p->side[1].qp, last, now);
+}
+
+/* The interval, also when the time wraps. */
+static void cnp__interval(struct kunit *test)
+{
+	static const u32 begins[] = { 0, 1, 1000, 1001, -2, -1, -20 };
+	struct pair *p = pair_by_wire(test);
+	u32 *sent = &p->side[1].qp->cnp_sent;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(begins); i++) {
+		u32 now = begins[i], last;
+
+		*sent = 0;
+		KUNIT_EXPECT_TRUE(test, is_due(p, 0, now));
+		last = *sent;
+		KUNIT_EXPECT_NE(test, last, 0);
+		KUNIT_EXPECT_FALSE(test, is_due(p, last, now));
+		KUNIT_EXPECT_FALSE(test, is_due(p, last, now + 10));
+		KUNIT_EXPECT_FALSE(test, is_due(p, last,
+						now + ARX_CNP_INTERVAL));
+		KUNIT_EXPECT_EQ(test, *sent, last);
+		KUNIT_EXPECT_TRUE(test, is_due(p, last, now +
+					       ARX_CNP_INTERVAL + 2));
+		KUNIT_EXPECT_NE(test, *sent, last);
+	}
+}
+
+/* Two CPUs find that a CNP is due: the first one sends it. */
+static void cnp__two_cpus(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+
+	KUNIT_EXPECT_TRUE(test, is_due(p, 0, 1000));
+	KUNIT_EXPECT_FALSE(test, is_due(p, 0, 1000));
+	KUNIT_EXPECT_FALSE(test, is_due(p, 0, 1100));
+	KUNIT_EXPECT_TRUE(test, is_due(p, p->side[1].qp->cnp_sent, 1100));
 }
 
 /* A CNP for which there is no room is not sent later. */
@@ -90,6 +136,8 @@ static void cnp__uc(struct kunit *test)
 static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__sent),
 	KUNIT_CASE(cnp__rate),
+	KUNIT_CASE(cnp__interval),
+	KUNIT_CASE(cnp__two_cpus),
 	KUNIT_CASE(cnp__no_room),
 	KUNIT_CASE(cnp__acks),
 	KUNIT_CASE(cnp__uc),

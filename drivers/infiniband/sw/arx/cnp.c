@@ -14,14 +14,13 @@
 #define ARX_CNP_INTERVAL	50
 
 /*
- * True if a CNP may be sent now, which the caller then does. Packets of one QP
- * may arrive on several CPUs.
+ * True if the caller is to send a CNP at time @now, in units of 1024 ns. @last
+ * was read from cnp_sent. Packets of one QP may arrive on several CPUs: the CPU
+ * that stores its time sends.
  */
-static bool arx_cnp_is_due(struct arx_qp *qp)
+static bool arx_cnp_is_due(struct arx_qp *qp, u32 last, u32 now)
 {
-	u32 now = (u32)(ktime_get_ns() >> 10) | 1;
-	u32 last = READ_ONCE(qp->cnp_sent);
-
+	now |= 1;	/* 0: never */
 	if (last && now - last <= ARX_CNP_INTERVAL)
 		return false;
 	return cmpxchg(&qp->cnp_sent, last, now) == last;
@@ -48,6 +47,20 @@ static void arx_cnp_send(struct arx_qp *qp)
 	arx_tx_flush(qp, &out);
 }
 
+/*
+ * Send a CNP, unless the last one was sent a moment ago. The clock is read
+ * after cnp_sent: a CPU that sees when another CPU has sent a CNP then reads no
+ * earlier time. An earlier time would look like one long after that CNP.
+ */
+static void arx_cnp_ask(struct arx_qp *qp)
+{
+	u32 last = smp_load_acquire(&qp->cnp_sent); /* see arx_cnp_is_due() */
+	u32 now = ktime_get_ns() >> 10;
+
+	if (arx_cnp_is_due(qp, last, now))
+		arx_cnp_send(qp);
+}
+
 /**
  * arx_cnp_marked - packets were marked on their way here
  * @qp: any QP; only RC and XRC send CNPs
@@ -58,9 +71,8 @@ static void arx_cnp_send(struct arx_qp *qp)
 void arx_cnp_marked(struct arx_qp *qp, const struct arx_run *run)
 {
 	arx_count_add(qp, ECN_MARKED, run->npkts);
-	if (arx_qp_is_acked(qp) && run->h.op != ARX_OP_ACK &&
-	    arx_cnp_is_due(qp))
-		arx_cnp_send(qp);
+	if (arx_qp_is_acked(qp) && run->h.op != ARX_OP_ACK)
+		arx_cnp_ask(qp);
 }
 
 /**

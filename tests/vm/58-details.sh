@@ -39,7 +39,7 @@ shown() {
 		'sq_polled [01]' 'rq_psn_expected [0-9]+' 'path_mtu 4096' 'rewinds 0' 'waits_for_socket [01]'
 	has cq 'entries [1-9][0-9]*' 'written [1-9][0-9]*' 'overflown 0'
 	has srq 'entries [1-9][0-9]*' 'taken [1-9][0-9]*' 'failed 0'
-	has mr 'iova 0x[0-9a-f]+' 'length [1-9][0-9]*' 'access 0x[0-9a-f]+' 'valid 1' 'block_size 4096'
+	has mr 'iova 0x[0-9a-f]+' 'length [1-9][0-9]*' 'access 0x[0-9a-f]+' 'valid 1' 'blocks [1-9][0-9]*' 'block_size 4096' 'pieces 0'
 	ends
 }
 

@@ -186,6 +186,7 @@ int arx_fill_res_mr_entry(struct sk_buff *msg, struct ib_mr *ib)
 		{ "windows", max(atomic_read(&key->windows), 0) },
 		{ "blocks", mr->nblocks },
 		{ "block_size", BIT_ULL(mr->block_shift) },
+		{ "pieces", mr->npieces },
 	};
 
 	return arx_details_put(msg, details, ARRAY_SIZE(details));

@@ -773,7 +773,6 @@ struct ib_mr *arx_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max_sg)
 			arx_mr_free(mr);
 			return ERR_PTR(-ENOMEM);
 		}
-		mr->max_pieces = max_sg;
 	}
 	return arx_mr_publish(mr);
 }
@@ -808,7 +807,7 @@ static bool arx_mr_add_piece(struct arx_mr *mr, void *at, u32 len)
 	struct arx_piece *last = mr->pieces + mr->npieces - 1;
 
 	if (!mr->npieces || last->to != at) {
-		if (mr->npieces == mr->max_pieces)
+		if (mr->npieces == mr->max_blocks)
 			return false;
 		mr->npieces++;
 		last++;

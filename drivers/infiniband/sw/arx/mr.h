@@ -24,12 +24,11 @@ struct arx_piece {
  * @block_shift: log2 of the block size
  * @persistent: what peers write is persistent once it is acknowledged
  * @nblocks: entries of @blocks filled
- * @max_blocks: entries of @blocks allocated
+ * @max_blocks: entries of @blocks allocated, and of @pieces if there are any
  * @blocks: kernel address of each block; a DMA MR has none, its addresses are
  *	kernel addresses
  * @pieces: IB_MR_TYPE_SG_GAPS: the memory if it does not fit blocks, or NULL
  * @npieces: entries of @pieces filled; if not 0, @nblocks is 0
- * @max_pieces: entries of @pieces allocated
  * @umem: pinned user memory, or NULL
  * @dmabuf: buffer that has the memory, or NULL
  * @odp: memory that is paged on demand, or NULL; such a region has no block
@@ -48,7 +47,6 @@ struct arx_mr {
 	void **blocks;
 	struct arx_piece *pieces;
 	u32 npieces;
-	u32 max_pieces;
 	struct ib_umem *umem;
 	struct arx_dmabuf *dmabuf;
 	struct arx_odp *odp;

@@ -15,8 +15,9 @@
 #define ARX_KEEP_DEV		(64L * 1024 * 1024)	/* of a device */
 
 /*
- * A request may be so many PSNs ahead. Each PSN at which a request is kept is
- * one more that a sender who forges packets may hit.
+ * A request is kept only if it is at most this many PSNs ahead: each PSN at
+ * which a request may be kept is one more that a sender of forged packets can
+ * hit.
  */
 #define ARX_KEEP_AHEAD		4096
 

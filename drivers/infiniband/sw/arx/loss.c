@@ -256,11 +256,12 @@ bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
 }
 
 /**
- * arx_loss_asked - has a part of a READ been asked for again?
+ * arx_loss_asked - true if a part of a READ has been asked for again
  * @loss: of a QP
  * @end: PSN after the part
  *
- * Return: true if it is one of the last parts that were.
+ * Return: true if the part is one of the last ARX_LOSS_ASKED parts that were
+ * asked for.
  */
 bool arx_loss_asked(const struct arx_loss *loss, u32 end)
 {

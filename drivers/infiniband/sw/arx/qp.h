@@ -423,7 +423,10 @@ struct arx_resp {
  * @has_later: @later is valid; read without the lock by arx_qp.work
  * @fills: of @rewinds: times the requester need only look for packets that are
  *	to be sent again, see arx_completer_fill()
- * @loss: what the peer has and misses; NULL until packets were lost
+ * @loss: what the peer has and misses; NULL until packets were lost. It stays
+ *	until the QP is reset or destroyed, because it knows the round trip time
+ *	and how late packets may be: a network that lost one packet will lose
+ *	more. It takes 4 KiB of memory
  * @probe: timer of @loss
  * @retransmit: expires when nothing was acknowledged for attr.timeout
  * @rnr: ends @rnr_wait

@@ -16,11 +16,10 @@
 
 /*
  * ACKs stop waiting after this many in a row that had only one message to
- * acknowledge, ...
+ * acknowledge. One message in ARX_ACK_RETRY waits all the same, to see whether
+ * that has changed.
  */
 #define ARX_ACK_IDLE	8
-
-/* ... except for one in this many, to see whether that has changed. */
 #define ARX_ACK_RETRY	64
 
 /*

@@ -3,7 +3,8 @@
  * Runs behind a gap. A run that is kept owns its packets, beyond the call that
  * delivered it. All first PSNs are less than half of the PSN space ahead of the
  * PSN that the stage expects, so their order is that of arx_psn_diff(). Runs
- * may overlap: whoever takes a run cuts off what was received meanwhile.
+ * may overlap: the stage that takes a run cuts off the packets that it has
+ * received meanwhile.
  */
 
 #include <linux/sizes.h>
@@ -137,7 +138,10 @@ static bool arx_keep_append(struct arx_keep *keep, struct arx_run *run,
 	return true;
 }
 
-/* Insert @run; false without memory. True also if its first PSN is kept. */
+/*
+ * Insert @run; false without memory. True also if a run with the same first PSN
+ * is kept; @run then keeps its packets.
+ */
 static bool arx_keep_insert(struct arx_keep *keep, struct arx_run *run,
 			    u32 bytes)
 {

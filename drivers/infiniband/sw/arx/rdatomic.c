@@ -638,8 +638,9 @@ static void arx_rdatomic_send_ack(struct arx_qp *qp, struct arx_av *av)
 /*
  * The memory of a READ was deregistered before all of it was sent. For a
  * replay, the first response may have arrived meanwhile, and the consumer may
- * have seen its completion: no side made a mistake. Else the NAK ends the QP,
- * and no later response is due. Responses that will not be sent count as sent.
+ * have seen its completion: no side made a mistake, and the replay ends. For a
+ * first response a NAK ends the QP, and no later response is due. Responses
+ * that will not be sent count as sent.
  */
 static void arx_rdatomic_lost(struct arx_qp *qp, struct arx_reply *reply)
 {

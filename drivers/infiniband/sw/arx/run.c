@@ -91,20 +91,23 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 	return true;
 }
 
-/* arx_iter_lacks() of bytes in one entry. */
+/* arx_iter_lacks() of bytes in one entry; @it may hold the key of the first. */
 static bool arx_iter_sge_lacks(const struct arx_iter *it,
 			       const struct arx_sge *sge, u32 off, u32 len,
 			       u32 ahead, struct arx_pages *want)
 {
 	struct arx_key_use use = arx_iter_sge_use(it, sge);
-	struct arx_key *key;
+	struct arx_key *key = sge == it->sge.list ? it->key : NULL;
+	bool held = key;
 	bool lacks;
 
-	if (!len || arx_key_get(&use, &key) != ARX_KEY_GRANTED)
+	if (!len ||
+	    (!held && arx_key_get(&use, &key) != ARX_KEY_GRANTED))
 		return false;
 	lacks = arx_mr_lacks(key, sge->addr + off, len,
 			     use.access & ARX_KEY_WRITE, want);
-	arx_key_put(key);
+	if (!held)
+		arx_key_put(key);
 	if (lacks)
 		want->len += min(ahead, sge->length - off) - len;
 	return lacks;

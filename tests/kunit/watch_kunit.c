@@ -289,34 +289,36 @@ static void watch__wakes_the_worker(struct kunit *test)
 }
 
 /*
- * The worker polls on while requests come, and for a while after that, if no
- * other task wants the CPU.
+ * The worker polls on while requests come, although a poll took long, and for a
+ * while after that, if no other task wants the CPU.
  */
 static void watch__polls_again(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
-	bool alone, again, late, found;
+	bool alone, again, late, slow, found;
 	int tries = 1000;
 
 	post_and_kick(test, 8, 0, 8);
 	while (!single_task_running() && tries--)
 		fsleep(USEC_PER_MSEC);
 	qp->watch.found = local_clock();
-	again = arx_watch_again(qp);
+	again = arx_watch_again(qp, qp->watch.found);
 	qp->watch.found -= NSEC_PER_MSEC;
-	late = arx_watch_again(qp);
+	late = arx_watch_again(qp, qp->watch.found);
+	slow = arx_watch_again(qp, qp->watch.found - 1);
 	post(test, 1, 0, 8);
 	pair_requester(test->priv, 0);
-	found = arx_watch_again(qp);
+	found = arx_watch_again(qp, qp->watch.found);
 	alone = single_task_running();
 	if (!alone)
 		kunit_skip(test, "another task is waiting for this CPU");
 	KUNIT_EXPECT_TRUE(test, again);
 	KUNIT_EXPECT_FALSE(test, late);
+	KUNIT_EXPECT_TRUE(test, slow);
 	KUNIT_EXPECT_TRUE(test, found);
 	KUNIT_EXPECT_EQ(test, pair_modify(test->priv, 0, IB_QPS_RESET,
 					  IB_QP_STATE), 0);
-	KUNIT_EXPECT_FALSE(test, arx_watch_again(qp));
+	KUNIT_EXPECT_FALSE(test, arx_watch_again(qp, qp->watch.found));
 }
 
 /*

@@ -227,19 +227,24 @@ bool arx_watch_update(struct arx_qp *qp)
 /**
  * arx_watch_again - whether a QP's worker should poll its send ring at once
  * @qp: any QP that the worker has just run
+ * @before: watch.found before that run
  *
- * A worker that shares its CPU with another task leaves the CPU to that task.
- * The clocks of two CPUs may differ a little, so the time since the last
- * request may be negative.
+ * A worker that shares its CPU with another task leaves the CPU to that task. A
+ * poll that found requests is followed by another one, however long the first
+ * one took: the bottom halves after it may have received its packets. The
+ * clocks of two CPUs may differ a little, so the time since the last request
+ * may be negative.
  *
  * Context: the worker.
  * Return: true if it should.
  */
-bool arx_watch_again(struct arx_qp *qp)
+bool arx_watch_again(struct arx_qp *qp, u64 before)
 {
+	u64 found = READ_ONCE(qp->watch.found);
+
 	if (!READ_ONCE(qp->watch.on) || !single_task_running() ||
-	    (s64)(local_clock() - READ_ONCE(qp->watch.found)) >=
-		    ARX_WATCH_SPIN_NS)
+	    (found == before &&
+	     (s64)(local_clock() - found) >= ARX_WATCH_SPIN_NS))
 		return false;
 	arx_count(qp, LOOKS_AWAY);
 	return true;

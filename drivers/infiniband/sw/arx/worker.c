@@ -37,7 +37,9 @@ static DECLARE_WAIT_QUEUE_HEAD(arx_workers_settled);
  */
 static void arx_worker_run(struct arx_qp *qp)
 {
-	if (arx_requester_kick(qp) || arx_watch_again(qp))
+	u64 found = READ_ONCE(qp->watch.found);
+
+	if (arx_requester_kick(qp) || arx_watch_again(qp, found))
 		arx_worker_queue(qp);
 }
 

@@ -61,7 +61,11 @@ def smc_server(address):
     listener.bind((address, PORT))
     listener.listen()
     while True:
-        stream = listener.accept()[0]
+        try:
+            stream = listener.accept()[0]
+        except ConnectionAbortedError as error:     # by its client, before this
+            print(error, flush=True)
+            continue
         try:
             while data := stream.recv(65536):
                 stream.sendall(data)

@@ -355,8 +355,6 @@ int arx_rdatomic_request(struct arx_qp *qp, struct arx_run *run)
 		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
 	}
-	if (arx_rdatomic_full(resp))
-		arx_rdatomic_drop_replay(resp);
 	err = arx_rdatomic_execute(qp, run, &rd.orig, &verdict);
 	if (err)
 		return err;
@@ -375,6 +373,8 @@ int arx_rdatomic_request(struct arx_qp *qp, struct arx_run *run)
 	rd.msn = resp->msn;
 	resp->reports = h->flags & ARX_REPORTS;
 	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
+	if (unlikely(arx_rdatomic_full(resp)))
+		arx_rdatomic_drop_replay(resp);
 	arx_rdatomic_queue(resp, &rd, &resp->due);
 	/* The response acknowledges all requests before, and voids a NAK. */
 	resp->ack_due = false;

@@ -1097,43 +1097,44 @@ static void responder__replays_part(struct kunit *test)
 	EXPECT_SILENT(test, p, 1);
 }
 
+/*
+ * After the response to a READ of 12 packets, side 1 is asked for @first and
+ * then for @second packets of it from @i on, before it can send. It replays
+ * @second packets first.
+ */
+static void ask_twice(struct kunit *test, struct pair *p, u32 i, u32 first,
+		      u32 second)
+{
+	struct wire_run *w;
+
+	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
+	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
+	p->blocked = true;
+	packets(p, ARX_OP_READ, ASKS, PSN + i, i * MTU, first * MTU);
+	packets(p, ARX_OP_READ, ASKS, PSN + i, i * MTU, second * MTU);
+	p->blocked = false;
+	arx_qp_schedule(p->side[1].qp);
+	pair_settle(p);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + i);
+	if (w)
+		KUNIT_EXPECT_EQ(test, w->run.npkts, second);
+}
+
 /* A part waits to be replayed when the whole is asked for: the whole is due. */
 static void responder__replays_whole(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
-	struct wire_run *w;
 
-	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
-	p->blocked = true;
-	packets(p, ARX_OP_READ, ASKS, PSN, 0, 4 * MTU);
-	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
-	p->blocked = false;
-	arx_qp_schedule(p->side[1].qp);
-	pair_settle(p);
-	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
-	if (w)
-		KUNIT_EXPECT_EQ(test, w->run.npkts, 12);
+	ask_twice(test, p, 0, 4, 12);
 	EXPECT_SILENT(test, p, 1);
 }
 
-/* A part that is due does not stand for a longer part with the same begin. */
+/* A part that is due does not stand for a longer one from the same PSN on. */
 static void responder__replays_longer_part(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
-	struct wire_run *w;
 
-	packets(p, ARX_OP_READ, ASKS, PSN, 0, 12 * MTU);
-	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN);
-	p->blocked = true;
-	packets(p, ARX_OP_READ, ASKS, PSN + 2, 2 * MTU, 2 * MTU);
-	packets(p, ARX_OP_READ, ASKS, PSN + 2, 2 * MTU, 4 * MTU);
-	p->blocked = false;
-	arx_qp_schedule(p->side[1].qp);
-	pair_settle(p);
-	w = EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2);
-	if (w)
-		KUNIT_EXPECT_EQ(test, w->run.npkts, 4);
+	ask_twice(test, p, 2, 2, 4);
 	EXPECT_SENT(test, p, 1, ARX_OP_READ_RESPONSE, PSN + 2);
 	EXPECT_SILENT(test, p, 1);
 }

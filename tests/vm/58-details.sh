@@ -36,12 +36,25 @@ shown() {
 	traffic
 	until_true 10 eval 'details cq | finds -E "drv_written [1-9]"'
 	has qp 'sq_psn_acked [0-9]+' 'sq_psns_in_flight [0-9]+' 'sq_entries [1-9][0-9]*' 'retries_left 7' \
-		'sq_polled [01]' 'rq_psn_expected [0-9]+' 'path_mtu 4096' 'rewinds 0' 'waits_for_socket [01]'
+		'sq_polled [01]' 'rq_psn_expected [0-9]+' 'path_mtu 4096' 'rewinds 0' 'rtt_ns 0' 'waits_for_socket [01]'
 	has cq 'entries [1-9][0-9]*' 'written [1-9][0-9]*' 'overflown 0'
 	has srq 'entries [1-9][0-9]*' 'taken [1-9][0-9]*' 'failed 0'
 	has mr 'iova 0x[0-9a-f]+' 'length [1-9][0-9]*' 'access 0x[0-9a-f]+' 'valid 1' 'blocks [1-9][0-9]*' 'block_size 4096' 'pieces 0'
 	ends
 }
+
+# A QP that has lost packets knows the round trip time, which cannot be shorter
+# than the delay of the link.
+round_trip() {
+	h1 tc qdisc add dev eth0 root netem delay 5ms loss 5%
+	traffic
+	until_true 20 measured
+	ends
+	h1 tc qdisc del dev eth0 root
+	echo "a round trip of $rtt ns"
+	(( rtt >= 5000000 ))
+}
+measured() { [[ $(details qp) =~ drv_rtt_ns\ ([1-9][0-9]*) ]] && rtt=${BASH_REMATCH[1]}; }
 
 # Numbers that help to forge packets, and addresses, are for the administrator.
 secret() {
@@ -139,6 +152,7 @@ down() {
 
 hosts --mtu 9000
 check shown 60 shown
+check round-trip 60 round_trip
 check secret 40 secret
 check come-and-go 40 come_and_go
 check names 20 names

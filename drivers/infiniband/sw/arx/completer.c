@@ -259,8 +259,10 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	struct arx_comp *comp = &qp->comp;
 
 	trace_arx_acked(qp, comp->una, una);
-	if (unlikely(comp->loss))
+	if (unlikely(comp->loss)) {
 		arx_loss_advance(comp->loss, una, ktime_get_ns());
+		WRITE_ONCE(comp->rtt, comp->loss->srtt);
+	}
 	arx_publish(&comp->una, una);
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;

@@ -98,6 +98,7 @@ int arx_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ib)
 		{ "rnr_in_a_row", READ_ONCE(comp->rnr_row) },
 		{ "rnr_wait", READ_ONCE(comp->rnr_wait) },
 		{ "rewinds", READ_ONCE(comp->rewinds) },
+		{ "rtt_ns", READ_ONCE(comp->rtt) },
 		{ "waits_for_peer", READ_ONCE(req->waiting) },
 		{ "waits_for_socket", READ_ONCE(req->blocked) },
 		{ "waits_after_drop", READ_ONCE(req->dropped) },

@@ -415,6 +415,7 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	arx_keep_purge(&comp->kept);
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);
+	WRITE_ONCE(comp->rtt, 0);
 	arx_watch_forget(qp);
 	arx_ring_consume(&qp->sq, comp->done);
 }

@@ -427,6 +427,7 @@ struct arx_resp {
  *	until the QP is reset or destroyed, because it knows the round trip time
  *	and how late packets may be: a network that lost one packet will lose
  *	more. It takes 4 KiB of memory
+ * @rtt: round trip time that @loss has measured, in ns, for details; 0: unknown
  * @probe: timer of @loss
  * @retransmit: expires when nothing was acknowledged for attr.timeout
  * @rnr: ends @rnr_wait
@@ -453,6 +454,7 @@ struct arx_comp {
 	struct arx_keep kept;
 	u32 fills;
 	struct arx_loss *loss;
+	u64 rtt;
 	struct hrtimer probe;
 	struct timer_list retransmit;
 	struct hrtimer rnr;

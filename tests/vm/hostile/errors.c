@@ -4,7 +4,10 @@
  * device does not have, EINVAL for a wrong argument. Also the answers of
  * queries, which programs rely on before they use anything.
  */
+#define _GNU_SOURCE	/* RTLD_NEXT */
+#include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -173,6 +176,100 @@ static void parent_domains(struct objects *o)
 	FAILS(0, ibv_dereg_mr(mr));
 	FAILS(0, ibv_dealloc_td(attr.td));
 	FAILS(0, ibv_dealloc_pd(attr.pd));
+}
+
+/* Calls of pthread_spin_lock() by libarx, whose locks are of this kind. */
+static unsigned long spins;
+
+int pthread_spin_lock(pthread_spinlock_t *lock)
+{
+	static int (*real)(pthread_spinlock_t *lock);
+
+	if (!real)
+		real = (int (*)(pthread_spinlock_t *))dlsym(RTLD_NEXT, "pthread_spin_lock");
+	__atomic_fetch_add(&spins, 1, __ATOMIC_RELAXED);
+	return real(lock);
+}
+
+/* Locks taken for a message from a QP and CQ of @pd to the same QP. */
+static unsigned long locks_in(struct objects *o, struct ibv_pd *pd)
+{
+	struct ibv_cq_init_attr_ex cq_attr = {
+		.cqe = 4, .comp_mask = pd == o->pd ? 0 : IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = pd,
+	};
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(o->context, &cq_attr));
+	struct ibv_qp_init_attr qp_attr = {
+		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp = cq ? ibv_create_qp(pd, &qp_attr) : NULL;
+	struct ibv_sge sge = { (uintptr_t)o->mem, 8, o->mr->lkey };
+	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_send_wr *bad, send = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+	};
+	double end = now() + 10;
+	struct ibv_wc wc;
+	unsigned long n;
+	int good = 0;
+
+	if (!qp)
+		die("a QP in a thread domain");
+	connect_qp(o, qp, qp->qp_num, &o->gid);
+	n = spins;
+	expect(!ibv_req_notify_cq(cq, 0) && !ibv_post_recv(qp, &recv, &bad_recv) && !ibv_post_send(qp, &send, &bad), "posts");
+	while (good < 2 && now() < end)
+		good += ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS;
+	n = spins - n;
+	expect(good == 2, "%d of 2 completions", good);
+	ibv_destroy_qp(qp);
+	ibv_destroy_cq(cq);
+	return n;
+}
+
+static bool allocated;
+static void *allocate(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t type)
+{
+	allocated = true;
+	return NULL;
+}
+
+static void release(struct ibv_pd *pd, void *context, void *memory, uint64_t type)
+{
+	allocated = true;
+}
+
+/* arx(7): no locks in a thread domain; allocators have nothing to allocate. */
+static void thread_domains(struct objects *o)
+{
+	struct ibv_td_init_attr td = {};
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = o->pd, .td = ibv_alloc_td(o->context, &td),
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = allocate, .free = release, .pd_context = o,
+	};
+	struct ibv_pd *alone = ibv_alloc_parent_domain(o->context, &attr);
+	unsigned long n;
+
+	if (!alone)
+		die("ibv_alloc_parent_domain with allocators");
+	n = locks_in(o, o->pd);
+	expect(n >= 4, "%lu locks outside of thread domains", n);
+	n = locks_in(o, alone);
+	expect(!n, "%lu locks in a thread domain", n);
+	expect(!allocated, "an allocator was called");
+
+	attr.comp_mask = 1 << 2;
+	NO_OBJECT(EOPNOTSUPP, ibv_alloc_parent_domain(o->context, &attr));
+	attr.comp_mask = 0;
+	attr.pd = alone;
+	NO_OBJECT(EINVAL, ibv_alloc_parent_domain(o->context, &attr));
+	attr.pd = NULL;
+	NO_OBJECT(EINVAL, ibv_alloc_parent_domain(o->context, &attr));
+	td.comp_mask = 1;
+	NO_OBJECT(EOPNOTSUPP, ibv_alloc_td(o->context, &td));
+	FAILS(0, ibv_dealloc_pd(alone));
+	FAILS(0, ibv_dealloc_td(attr.td));
 }
 
 /* Promises of the documents, protocol.rst first. */
@@ -395,5 +492,6 @@ void expect_errors(struct objects *o)
 	absent_kinds(o);
 	wrong_arguments(o);
 	parent_domains(o);
+	thread_domains(o);
 	print_result("errors");
 }

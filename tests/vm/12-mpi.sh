@@ -1,10 +1,8 @@
 #!/bin/bash
 # Middlewares of high-performance computing as Debian ships them: UCX,
-# libfabric,
-# and MPICH and Open MPI over UCX. The ranks of MPI are on both nodes; each
-# checks
-# all data that it receives. The packages are in the layer "tests"
-# (tools/cache).
+# libfabric, and MPICH and Open MPI over UCX. The ranks of MPI are on both
+# nodes; each checks all data that it receives. The packages are in the layer
+# "tests" (tools/cache).
 # kernels: 6.12 newest
 # timeout: 600
 
@@ -75,17 +73,30 @@ mpich() {
 		-hosts "h1:$(($1 / 2)),h2:$(($1 / 2))" -n "$1" mpi-mpich
 }
 
+# start_openmpi RANKS OPTION... PROGRAM [ARGUMENT]
+start_openmpi() {
+	local ranks=$1
+	shift
+	mpi "$ranks" mpiexec.openmpi --allow-run-as-root \
+		--prtemca plm_ssh_agent "$scratch/enter" --prtemca prte_if_include eth0 \
+		--host "h1:$((ranks / 2)),h2:$((ranks / 2))" \
+		--map-by "ppr:$((ranks / 2)):node:OVERSUBSCRIBE" -n "$ranks" "$@"
+}
+
 # A strong fence of UCX needs a key that UCX makes for mlx5 only. With any other
 # device UCX prints an error for each fence.
 openmpi() {
 	export UCX_FENCE_MODE=weak
-	mpi "$1" mpiexec.openmpi --allow-run-as-root \
-		--prtemca plm_ssh_agent "$scratch/enter" --prtemca prte_if_include eth0 \
-		--host "h1:$(($1 / 2)),h2:$(($1 / 2))" \
-		--map-by "ppr:$(($1 / 2)):node:OVERSUBSCRIBE" -n "$1" --mca pml ucx --mca osc ucx \
+	start_openmpi "$1" --mca pml ucx --mca osc ucx \
 		--mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
 		-x UCX_TLS -x UCX_FENCE_MODE mpi-openmpi
 	not finds 'UCX  ERROR' "$scratch/out"
+}
+
+# Open MPI finds no one-sided operations in libfabric's verbs;ofi_rxm.
+openmpi_ofi() {
+	start_openmpi "$1" --mca pml cm --mca mtl ofi \
+		--mca opal_common_ofi_provider_include verbs mpi-openmpi messages
 }
 
 # mpi_case LIBRARY RANKS TRANSPORTS: more than 1 MiB goes between the nodes
@@ -136,4 +147,5 @@ if full; then
 	done
 	mpi_case mpich 8 $rc
 	mpi_case openmpi 8 $rc
+	check "openmpi-ofi 4" 200 by_packets 500 openmpi_ofi 4
 fi

@@ -180,5 +180,8 @@ if full && ! debug_kernel; then
 	for kind in pd ah mr; do
 		check "most-$kind" 200 most $kind
 	done
+	# Each CQ has a ring, which its process maps.
+	echo $((1 << 21)) >/proc/sys/vm/max_map_count
+	check most-cq 400 most cq
 	check killed 240 ends killed 1000000 0 KILL 60000
 fi

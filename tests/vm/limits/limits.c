@@ -11,7 +11,7 @@
  *	attaches a UD QP to multicast groups; prints the number and the error
  * limits exit DEVICE REGIONS QPS
  *	makes regions without memory and QPs, prints "ready", waits
- * limits most DEVICE pd|ah|mr
+ * limits most DEVICE pd|ah|mr|cq
  *	creates objects until one is refused; prints the number, the promised
  *	number, and the error; destroys one, creates one
  * limits longest DEVICE
@@ -21,6 +21,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,51 +150,95 @@ static void make_for_exit(int regions, int qps)
 	_exit(0);
 }
 
-/*
- * Returns 0, or the error. Keeps the last object only: the process's end
- * destroys the others.
- */
-static int make_one(const char *kind, struct ibv_ah_attr *to, void **last)
+/* Kinds of objects that need little memory */
+static struct ibv_ah_attr to = { .is_global = 1, .port_num = 1 };
+
+static void *make_pd(void)
+{
+	return ibv_alloc_pd(context);
+}
+
+static void *make_ah(void)
+{
+	return ibv_create_ah(pd, &to);
+}
+
+static void *make_mr(void)
 {
 	static char mem[1];
 
-	errno = 0;
-	if (!strcmp(kind, "pd"))
-		*last = ibv_alloc_pd(context);
-	else if (!strcmp(kind, "ah"))
-		*last = ibv_create_ah(pd, to);
-	else
-		*last = ibv_reg_mr(pd, mem, 0, 0);
-	return *last ? 0 : errno;
+	return ibv_reg_mr(pd, mem, 0, 0);
 }
 
-static int end_one(const char *kind, void *last)
+static void *make_cq(void)
 {
-	if (!strcmp(kind, "pd"))
-		return ibv_dealloc_pd(last);
-	return !strcmp(kind, "ah") ? ibv_destroy_ah(last) : ibv_dereg_mr(last);
+	return ibv_create_cq(context, 1, NULL, NULL, 0);
 }
 
-static void most(const char *kind)
+static int end_pd(void *object)
 {
-	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1 };
+	return ibv_dealloc_pd(object);
+}
+
+static int end_ah(void *object)
+{
+	return ibv_destroy_ah(object);
+}
+
+static int end_mr(void *object)
+{
+	return ibv_dereg_mr(object);
+}
+
+static int end_cq(void *object)
+{
+	return ibv_destroy_cq(object);
+}
+
+static const struct kind {
+	const char *name;
+	size_t limit;	/* offset in struct ibv_device_attr */
+	void *(*make)(void);
+	int (*end)(void *object);
+} kinds[] = {
+	{ "pd", offsetof(struct ibv_device_attr, max_pd), make_pd, end_pd },
+	{ "ah", offsetof(struct ibv_device_attr, max_ah), make_ah, end_ah },
+	{ "mr", offsetof(struct ibv_device_attr, max_mr), make_mr, end_mr },
+	{ "cq", offsetof(struct ibv_device_attr, max_cq), make_cq, end_cq },
+	{}
+};
+
+static const struct kind *kind_of(const char *name)
+{
+	const struct kind *kind;
+
+	for (kind = kinds; kind->name; kind++)
+		if (!strcmp(kind->name, name))
+			return kind;
+	exit(2);
+}
+
+/* Keeps the last object only: the process's end destroys the others. */
+static void most(const char *name)
+{
+	const struct kind *kind = kind_of(name);
 	struct ibv_device_attr attr;
 	void *last = NULL, *new;
-	int n, err, promised;
+	int n, promised;
 
 	check(!ibv_query_device(context, &attr), "ibv_query_device");
-	promised = !strcmp(kind, "pd") ? attr.max_pd : !strcmp(kind, "ah") ? attr.max_ah : attr.max_mr;
+	promised = *(int *)((char *)&attr + kind->limit);
 	check(!ibv_query_gid(context, 1, 0, &to.grh.dgid), "ibv_query_gid");
-	for (n = 0; n <= promised; n++) {
-		err = make_one(kind, &to, &new);
-		if (err)
+	for (n = 0, errno = 0; n <= promised; n++) {
+		new = kind->make();
+		if (!new)
 			break;
 		last = new;
 	}
-	printf("%d of %d, error %s\n", n, promised, error(err));
-	check(last && !end_one(kind, last), "the end of one");
-	check(!make_one(kind, &to, &last), "one more");
-	check(make_one(kind, &to, &last), "one too many");
+	printf("%d of %d, error %s\n", n, promised, error(new ? 0 : errno));
+	check(last && !kind->end(last), "the end of one");
+	check(kind->make() != NULL, "one more");
+	check(!kind->make(), "one too many");
 	fflush(stdout);
 	_exit(0);
 }

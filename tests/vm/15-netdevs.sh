@@ -199,6 +199,14 @@ vlan_mac() {
 	ip -n h1 address del 198.51.100.1/24 dev eth0
 	ip -n h2 neigh flush dev vlan0
 }
+# For each GID that a device does not take the core logs a line: here for those
+# of the real netdevs only. (The limit of the rate may hide lines.)
+vlan_refused() {
+	local real others
+	real=$(gid_of 198.51.100.1 "$(link_local h1 eth0)" "$(link_local h2 eth0)" | sort)
+	others=$(dmesg | sed "1,/$mark vlan/d" | sed -nE 's/.*unable to add gid ([0-9a-f:]+).*/\1/p' | sort -u | comm -23 - <(echo "$real"))
+	[[ ! $others ]] || { printf 'refused:\n%s\n' "$others"; return 1; }
+}
 # remove the netdevs under the devices
 removed() {
 	ip -n h1 link del "${1}0"
@@ -235,6 +243,7 @@ for kind in "${kinds[@]}"; do
 	check $kind-up 40 comes_up $kind
 	brief || [[ $kind != vlan ]] || check $kind-events 90 port_events vlan0 'DOWN DISABLED' "$(netdev_shown vlan)"
 	[[ $kind != vlan ]] || check $kind-mac-address 60 vlan_mac
+	[[ $kind != vlan ]] || check $kind-refused 20 vlan_refused
 	carries $kind
 	[[ $kind != vlan ]] || check $kind-shaped 60 shaped tbf rate 100mbit burst 64kb latency 2s
 	[[ $kind != macvlan ]] || check $kind-delayed 60 shaped netem delay 5ms limit 10000

@@ -33,14 +33,15 @@ loaded() {
 }
 
 # in_time SECONDS COMMAND...: it takes less time, without that for which a
-# program runs that does nothing: a second, where the emulator is busy
+# program runs that does nothing: a second, where the emulator is busy. The case
+# ends if the command fails.
 in_time() {
 	local limit=$1 start=${EPOCHREALTIME/./} idle took
 	shift
 	nvme version >/dev/null
 	idle=$(( (${EPOCHREALTIME/./} - start) / 1000 ))
 	start=${EPOCHREALTIME/./}
-	"$@"
+	"$@" || exit
 	took=$(( (${EPOCHREALTIME/./} - start) / 1000 ))
 	echo "$*: $took ms, of which $idle start a program"
 	(( took < limit * 1000 + idle ))
@@ -83,18 +84,19 @@ nvme_connect() {
 nvme_verified() { verified "$(nvme_disk)" "$@"; }
 
 # The load goes on over each reset, which disconnects and connects again: its
-# requests are repeated.
+# requests are repeated. A busy host may delay two resets.
 resets() {
-	local n
-	for (( n = 0; n < resets; n++ )); do
-		in_time 2 nvme reset "$1"
+	local n late=0
+	for (( n = 0; n < resets + late; n++ )); do
+		kill -0 $load
+		in_time 1 nvme reset "$1" || (( ++late <= 2 ))
 		nap 1
 	done
 }
 nvme_resets() {
 	local disk
 	disk=$(nvme_disk)
-	loaded "$disk" $((4 + resets)) resets "${disk%n1}"
+	loaded "$disk" $((4 + 4 * resets)) resets "${disk%n1}"
 	wait $load
 }
 

@@ -118,11 +118,12 @@ most() {
 	(( BASH_REMATCH[1] <= 1048576 && BASH_REMATCH[1] > 1048576 - 8 ))
 }
 
-# ends NAME REGIONS QPS SIGNAL MILLISECONDS
+# ends NAME REGIONS QPS SIGNAL MILLISECONDS: the signal must reach the program,
+# not a shell that waits for it
 ends() {
 	local before start took
 	before=$(h1 rdma resource show "$dev1")
-	holds "$1" limits exit "$dev1" "$2" "$3"
+	holds "$1" ip netns exec h1 limits exit "$dev1" "$2" "$3"
 	[[ $line == ready ]]
 	start=$(now)
 	if [[ $4 == exit ]]; then exec {hold}>&-; else kill -"$4" $holder; fi

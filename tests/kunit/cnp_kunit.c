@@ -115,6 +115,17 @@ static void cnp__no_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_SENT), 0);
 }
 
+/* A CNP that this machine drops was not sent. */
+static void cnp__dropped(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+
+	p->drops = true;
+	mark(p, 1, ARX_OP_WRITE, 1);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_SENT), 0);
+}
+
 static void cnp__acks(struct kunit *test)
 {
 	struct pair *p = pair_by_wire(test);
@@ -139,6 +150,7 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__interval),
 	KUNIT_CASE(cnp__two_cpus),
 	KUNIT_CASE(cnp__no_room),
+	KUNIT_CASE(cnp__dropped),
 	KUNIT_CASE(cnp__acks),
 	KUNIT_CASE(cnp__uc),
 	{}

@@ -39,12 +39,14 @@ static void arx_cnp_send(struct arx_qp *qp)
 		},
 		.mtu = qp->mtu,
 	};
+	int err;
 
 	arx_iter_none(&run.payload);
 	arx_run_size(&run, 0);
-	if (!arx_tx_run(qp, rcu_dereference(qp->av), &run, &out))
-		arx_count(qp, CNP_SENT);
+	err = arx_tx_run(qp, rcu_dereference(qp->av), &run, &out);
 	arx_tx_flush(qp, &out);
+	if (!err && !out.dropped)
+		arx_count(qp, CNP_SENT);
 }
 
 /*

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The tracepoints of architecture.rst's arrows: trace-cmd decodes the events of
-# messages, losses and failures; those that are off record nothing.
+# messages, losses and failures; those that are off record nothing. The example
+# of troubleshooting.rst with perf and bpftrace.
 # kernels: 6.12 newest uml
 # timeout: 200
 
@@ -82,6 +83,50 @@ failures() {
 		'arx_complete: .*status=RETRY_EXC_ERR' 'arx_complete: .*status=WR_FLUSH_ERR'
 }
 
+# perf records and decodes events of all CPUs: few kinds, because each takes
+# time to turn on.
+watched() {
+	cd "$scratch"
+	perf record -q -a -B -N --synth=no -e arx:arx_post -e arx:arx_rewind -e arx:arx_stop -o perf.data \
+		verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'watched: op=write size=100000 count=30 timeout=12'
+	perf script -i perf.data >report
+	rm perf.data
+	wc -l <report
+	not grep -m 5 -iE 'failed to parse|\[unknown|: *$' report
+}
+
+lossy() {
+	h1 tc qdisc add dev eth0 root netem loss 10%
+	"$@"
+	h1 tc qdisc del dev eth0 root
+}
+
+perf_decodes() {
+	lossy watched
+	seen 'arx:arx_post: .*op=write len=100000 ' 'arx:arx_rewind: .*from=[0-9]+ to=[0-9]+' 'arx:arx_stop: .*reason=[a-z]'
+}
+
+# The program in troubleshooting.rst. It sees the events that perf sees.
+program() { awk '/^ +bpftrace -e/ { on = 1; next } on && /^ +\047$/ { exit } on' /arx/Documentation/troubleshooting.rst; }
+bpftrace_sums() {
+	local tracer rewinds sum
+	cd "$scratch"
+	program >waits.bt
+	echo 'BEGIN { printf("ready\n"); }' >>waits.bt
+	bpftrace -B none waits.bt >waits &
+	tracer=$!
+	until_true 60 finds ready waits
+	lossy watched
+	kill $tracer
+	wait $tracer
+	cat waits
+	finds -E '^@us_for_peer: [1-9]' waits
+	rewinds=$(grep -c 'arx:arx_rewind:' report)
+	sum=$(awk '/^@rewinds/ { n += $2 } END { print n }' waits)
+	echo "perf saw $rewinds rewinds, bpftrace $sum"
+	(( rewinds && rewinds == sum ))
+}
+
 # Nothing is recorded by tracepoints that are off, and the module takes them
 # along.
 off() {
@@ -103,4 +148,10 @@ check kinds 40 kinds
 if debug_kernel; then skip vector "one CPU"; else check vector 40 vector; fi
 check loss 60 loss
 check failures 90 failures
+if full && ! debug_kernel; then
+	check perf 60 perf_decodes
+	check bpftrace 60 bpftrace_sums
+else
+	skip perf-bpftrace "they take 10 s each: left to make test-full"
+fi
 check off 60 off

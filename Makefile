@@ -63,13 +63,13 @@ install-tools:
 	$(call tool,644,/usr/lib/systemd/system,arx-link@.service)
 	$(call tool,644,/usr/share/man/man8,arx-link.8)
 	$(call tool,644,/usr/share/man/man1,arx-doctor.1)
-	$(call tool,644,$(tools_doc)/examples,examples/README examples/interfaces)
-	$(call tool,755,$(tools_doc)/examples,examples/50-arx.sh examples/90-arx)
+	$(call tool,644,$(tools_doc)/examples,examples/README examples/interfaces examples/grafana.json)
+	$(call tool,755,$(tools_doc)/examples,examples/50-arx.sh examples/90-arx examples/arx-metrics)
 
 uninstall-tools:
 	cd "$(or $(DESTDIR),/)" && for file in usr/sbin/arx-link usr/bin/arx-doctor usr/lib/systemd/system/arx-link@.service \
 		usr/share/man/man8/arx-link.8 usr/share/man/man1/arx-doctor.1 \
-		$(addprefix $(patsubst /%,%,$(tools_doc))/examples/,README interfaces 50-arx.sh 90-arx); do \
+		$(addprefix $(patsubst /%,%,$(tools_doc))/examples/,README interfaces grafana.json 50-arx.sh 90-arx arx-metrics); do \
 		rm -f "$$file"; \
 		if [ -d "$${file%/*}" ]; then rmdir -p --ignore-fail-on-non-empty "$${file%/*}"; fi; \
 	done

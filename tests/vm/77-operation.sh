@@ -187,6 +187,45 @@ units() {
 	rm -rf /etc/systemd/system/arx-link@eth5.service.d /run/systemd/system/{small.*,arx-link@*}
 }
 
+# The dashboard's metrics come from node_exporter's own collector and from
+# arx-metrics.
+exporter() {
+	local exporter metric
+	veth
+	arx-link add eth0
+	$tools/examples/arx-metrics "$scratch/arx.prom"
+	prometheus-node-exporter --collector.disable-defaults --collector.infiniband \
+		--collector.textfile --collector.textfile.directory="$scratch" --web.listen-address=127.0.0.1:9100 &
+	exporter=$!
+	until_true 20 scraped
+	kill $exporter
+	wait $exporter || true
+	finds -x 'node_scrape_collector_success{collector="infiniband"} 1' "$scratch/metrics"
+	finds -x 'node_textfile_scrape_error 0' "$scratch/metrics"
+	finds 'node_infiniband_info{.*device="arx_eth0"' "$scratch/metrics"
+	for metric in $(grep -oE '\<(node_infiniband|arx)_[a-z_]+_total\>' $tools/examples/grafana.json | sort -u); do
+		finds "^$metric{device=\"arx_eth0\",port=\"1\"} " "$scratch/metrics" || { echo "no $metric"; return 1; }
+	done
+	arx-link del eth0
+	ip link del eth0
+}
+scraped() {
+	python3 -c 'import urllib.request; print(urllib.request.urlopen("http://127.0.0.1:9100/metrics").read().decode())' >"$scratch/metrics"
+}
+
+# The examples for network managers, in the managers themselves.
+ifupdown() {
+	ip link add eth0 type veth peer name peer0
+	ip link set peer0 up
+	sed "s|inet dhcp|inet static\n\taddress $ip1/24|" $tools/examples/interfaces >/etc/network/interfaces
+	ifup eth0
+	has 'arx_eth0 eth0 arx'
+	ibv_devinfo -d arx_eth0 | finds PORT_ACTIVE
+	ifdown eth0
+	has ''
+	ip link del eth0
+}
+
 # doctor COMPLAINT... [-- COMMAND...]: arx-doctor, run by COMMAND, finds these
 # failures, warnings and notes, each with a remedy, and no other failure
 doctor() {
@@ -300,6 +339,8 @@ check small-mtu 30 small_mtu
 check port-taken 30 port_taken
 check twice 30 twice
 check from-rxe 60 from_rxe
+check exporter 30 exporter
+check ifupdown 30 ifupdown
 if full; then check units 120 units; else skip units "systemd takes its time: left to make test-full"; fi
 rmmod arx 2>/dev/null
 for case in nothing_there signature port no_library link peer; do

@@ -694,6 +694,46 @@ static void run__check_holds_key(struct kunit *test)
 	free_fast(t);
 }
 
+/* An entry may end behind its region; only bytes that are used count. */
+static void run__ends_behind_region(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_iter it;
+
+	lay_fast(test);
+	t->sge[0].addr = BLOCK - 8;
+	t->sge[0].length = 100;
+	it = begin(t, ARX_ITER_SGE);
+	rcu_read_lock();
+	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 9));
+	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 4));
+	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 9));
+	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 101));
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, take(t, &it, 4, 4), ARX_COPY_OK);
+	EXPECT_USERS(test, 1, 0);
+	/* The second packet of a message needs more than the first. */
+	KUNIT_EXPECT_EQ(test, take(t, &it, 4, 4), ARX_COPY_OK);
+	KUNIT_EXPECT_MEMEQ(test, t->got, t->want + BLOCK - 4, 4);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 1, 1), ARX_COPY_BAD_SOURCE);
+	arx_iter_end(&it);
+	EXPECT_USERS(test, 0, 0);
+
+	/* The last entry of a list likewise, the others as a whole. */
+	t->sge[0].length = 8;
+	t->sge[1].addr = BLOCK - 8;
+	t->sge[1].length = 100;
+	it = begin(t, ARX_ITER_SGE);
+	rcu_read_lock();
+	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 16));
+	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 17));
+	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 109));
+	rcu_read_unlock();
+	KUNIT_EXPECT_EQ(test, take(t, &it, 16, 16), ARX_COPY_OK);
+	arx_iter_end(&it);
+	free_fast(t);
+}
+
 /* A key that was put may be invalidated: going back looks it up again. */
 static void run__rewind(struct kunit *test)
 {
@@ -742,6 +782,7 @@ static struct kunit_case run_cases[] = {
 	KUNIT_CASE(run__check),
 	KUNIT_CASE(run__holds_key),
 	KUNIT_CASE(run__check_holds_key),
+	KUNIT_CASE(run__ends_behind_region),
 	KUNIT_CASE(run__rewind),
 	KUNIT_CASE_PARAM(run__well_formed, shape_gen_params),
 	{}

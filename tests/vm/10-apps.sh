@@ -77,7 +77,7 @@ options_of() {
 	ib_write_lat)	printf '%s\n' '' '-a -n 100' '-c UC' '-I 32' '-R';;
 	ib_read_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-R';;
 	ib_read_lat)	printf '%s\n' '' -e '-a -n 100' '-R';;
-	ib_send_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-c UC' '-c UD -s 1024' '--use-srq -q 4' '-R';;
+	ib_send_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-c UC' '-c UD -s 1024' '--use-srq -q 4' '-s 8 --use-srq -q 4' '-R';;
 	ib_send_lat)	printf '%s\n' '' -e '-a -n 100' '-c UC' '-c UD -s 1024' '--use-srq' '-R';;
 	ib_atomic_bw)	printf '%s\n' '' -e -b '-q 8' '-A CMP_AND_SWAP' '-R';;
 	ib_atomic_lat)	printf '%s\n' '' -e '-A CMP_AND_SWAP' '-R';;
@@ -126,6 +126,7 @@ perftest_sample() {
 		ib_write_lat -n 10 -a
 		ib_read_lat -n 100 -e
 		ib_send_bw -n 200 --use-srq -q 4
+		ib_send_bw -n 200 -s 8 --use-srq -q 4
 		ib_send_bw -n 200 -c UD -s 1024 -e
 		ib_send_lat -n 100 -I 32
 		ib_atomic_bw -n 200 -q 8

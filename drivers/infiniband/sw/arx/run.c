@@ -32,9 +32,9 @@ static bool arx_iter_sge_skip_empty(struct arx_iter *it)
 	return it->sge.left;
 }
 
-/* Access to all of @sge. */
+/* Access to the first @len bytes of @sge. */
 static __always_inline struct arx_key_use
-arx_iter_sge_use(const struct arx_iter *it, const struct arx_sge *sge)
+arx_iter_sge_use(const struct arx_iter *it, const struct arx_sge *sge, u32 len)
 {
 	return (struct arx_key_use) {
 		.dev = it->sge.dev,
@@ -42,17 +42,39 @@ arx_iter_sge_use(const struct arx_iter *it, const struct arx_sge *sge)
 		.value = sge->lkey,
 		.access = it->sge.access | ARX_KEY_LOCAL,
 		.iova = sge->addr,
-		.length = sge->length,
+		.length = len,
 	};
 }
 
-/* Hold the key of the current entry. */
-static __always_inline enum arx_key_answer
-arx_iter_sge_hold(struct arx_iter *it)
+/*
+ * Hold the key of the current entry for its first @end bytes. Most often, all
+ * of the entry is in the region, and no later packet needs another check.
+ */
+static noinline enum arx_key_answer arx_iter_sge_grant(struct arx_iter *it,
+						       u32 end)
 {
-	struct arx_key_use use = arx_iter_sge_use(it, it->sge.list);
+	const struct arx_sge *sge = it->sge.list;
+	struct arx_key_use use = arx_iter_sge_use(it, sge, sge->length);
+	enum arx_key_answer answer;
 
-	return it->key ? ARX_KEY_GRANTED : arx_key_get(&use, &it->key);
+	it->sge.granted = sge->length;
+	if (!it->key && arx_key_get(&use, &it->key) == ARX_KEY_GRANTED)
+		return ARX_KEY_GRANTED;
+	use.length = end;
+	answer = it->key ? arx_key_check(&use) : arx_key_get(&use, &it->key);
+	it->sge.granted = answer == ARX_KEY_GRANTED ? end : 0;
+	return answer;
+}
+
+/* Hold the key of the current entry for its next @len bytes at most. */
+static __always_inline enum arx_key_answer
+arx_iter_sge_hold(struct arx_iter *it, u32 len)
+{
+	u32 end = it->sge.off + min(len, it->sge.list->length - it->sge.off);
+
+	if (it->key && end <= it->sge.granted)
+		return ARX_KEY_GRANTED;
+	return arx_iter_sge_grant(it, end);
 }
 
 /**
@@ -71,7 +93,7 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 	/* The bytes at it->at are of the current entry, whose key is held. */
 	if (!it->room && !arx_iter_sge_skip_empty(it))
 		return false;
-	if (arx_iter_sge_hold(it) != ARX_KEY_GRANTED)
+	if (arx_iter_sge_hold(it, len) != ARX_KEY_GRANTED)
 		return false;
 
 	sge = it->sge.list;
@@ -83,7 +105,7 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 		if (!--left)
 			return false;
 		sge++;
-		use = arx_iter_sge_use(it, sge);
+		use = arx_iter_sge_use(it, sge, min(len, sge->length));
 		/* An empty entry needs no key. */
 		if (use.length && arx_key_check(&use) != ARX_KEY_GRANTED)
 			return false;
@@ -96,7 +118,7 @@ static bool arx_iter_sge_lacks(const struct arx_iter *it,
 			       const struct arx_sge *sge, u32 off, u32 len,
 			       u32 ahead, struct arx_pages *want)
 {
-	struct arx_key_use use = arx_iter_sge_use(it, sge);
+	struct arx_key_use use = arx_iter_sge_use(it, sge, off + len);
 	struct arx_key *key = sge == it->sge.list ? it->key : NULL;
 	bool held = key;
 	bool lacks;
@@ -149,7 +171,7 @@ static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 	void *at;
 
 	if (!arx_iter_sge_skip_empty(it) ||
-	    arx_iter_sge_hold(it) != ARX_KEY_GRANTED)
+	    arx_iter_sge_hold(it, *len) != ARX_KEY_GRANTED)
 		return NULL;
 
 	sge = it->sge.list;

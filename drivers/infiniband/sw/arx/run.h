@@ -31,7 +31,9 @@ enum arx_iter_kind {
  * @key: ARX_ITER_SGE: current entry's key, looked up once and held, or NULL;
  *	ARX_ITER_KEY: the key, whose bounds have been checked, or NULL
  * @sge: ARX_ITER_SGE: list, offset in the current entry, entries left, access
- *	needed of each lkey
+ *	needed of each lkey, bytes of the current entry for which @key was
+ *	checked (a receive may end behind its region, in bytes that no message
+ *	reaches)
  * @va: ARX_ITER_KEY: address
  * @skb: ARX_ITER_SKB: current packet (the next by skb->next), offset in it,
  *	bytes of payload in each packet, the last of which may have fewer
@@ -59,6 +61,7 @@ struct arx_iter {
 			u32 left;
 			u32 off;
 			int access;
+			u32 granted;
 		} sge;
 		u64 va;
 		struct {

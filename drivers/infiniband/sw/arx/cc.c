@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Congestion control: what all controllers have in common. Packets leave at the
+ * controller's rate, a burst at a time.
+ */
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "cc.h"
+
+/* What a burst may take of the path's time. */
+#define ARX_CC_BURST_NS		(200ULL * NSEC_PER_USEC)
+#define ARX_CC_BURST_MAX	(60U * 1024)
+
+/* A host that is busy runs a timer as late as this. */
+#define ARX_CC_LATE_NS		(2ULL * NSEC_PER_MSEC)
+
+/**
+ * arx_cc_init - begin to control congestion
+ * @cc: receives the state
+ * @ops: the controller
+ * @mtu: bytes of a full packet, with headers
+ * @most: the largest window in packets
+ * @epoch: time of day less @now
+ * @now: in ns
+ */
+void arx_cc_init(struct arx_cc *cc, const struct arx_cc_ops *ops, u32 mtu,
+		 u32 most, u64 epoch, u64 now)
+{
+	memset(cc, 0, sizeof(*cc));
+	cc->ops = ops;
+	cc->mtu = mtu;
+	cc->most = most;
+	cc->window = most;
+	cc->epoch = epoch;
+	cc->next = now;
+	spin_lock_init(&cc->pace_lock);
+	ops->init(cc, now);
+}
+
+/**
+ * arx_cc_burst - how much may be sent at a time
+ * @cc: of a QP
+ *
+ * A part of the window, because the peer acknowledges a burst at its end.
+ *
+ * Return: packets.
+ */
+u32 arx_cc_burst(const struct arx_cc *cc)
+{
+	u32 window = READ_ONCE(cc->window);
+	unsigned long rate = READ_ONCE(cc->rate);
+	u64 bytes = ARX_CC_BURST_MAX;
+
+	if (rate)
+		bytes = min(bytes, div_u64(rate * ARX_CC_BURST_NS,
+					   NSEC_PER_SEC));
+	return max(min(window / 4, (u32)bytes / cc->mtu), 1);
+}
+
+/**
+ * arx_cc_wait - when the next packet may be sent
+ * @cc: of a QP
+ * @now: in ns
+ *
+ * Context: bottom halves off.
+ * Return: ns from @now on; 0: at once.
+ */
+u64 arx_cc_wait(struct arx_cc *cc, u64 now)
+{
+	u64 wait = 0;
+
+	if (!READ_ONCE(cc->rate))
+		return 0;
+	spin_lock(&cc->pace_lock);
+	if (cc->next > now)
+		wait = cc->next - now;
+	spin_unlock(&cc->pace_lock);
+	return wait;
+}
+
+/**
+ * arx_cc_charge - packets were sent
+ * @cc: of a QP
+ * @bytes: payload
+ * @now: in ns
+ *
+ * A sender that is late catches up, to a limit.
+ *
+ * Context: bottom halves off.
+ */
+void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now)
+{
+	unsigned long rate = READ_ONCE(cc->rate);
+
+	if (!rate)
+		return;
+	spin_lock(&cc->pace_lock);
+	cc->next = max(cc->next, now - ARX_CC_LATE_NS) +
+		   div64_ul((u64)bytes * NSEC_PER_SEC, rate);
+	spin_unlock(&cc->pace_lock);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Congestion control: how much a QP may have in flight, and how fast it may
+ * send. A QP has a struct arx_cc from the first sign of congestion on: a loss,
+ * a CNP or a long round trip. Before that it sends a full window, unpaced. This
+ * file, and the files of the controllers, know no QPs.
+ */
+#ifndef ARX_CC_H
+#define ARX_CC_H
+
+#include <linux/spinlock.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+
+struct arx_cc;
+
+/**
+ * enum arx_cc_kind - values of the device attribute cc
+ * @ARX_CC_FIXED: nothing controls congestion
+ * @ARX_CC_DELAY: cc_delay.c
+ * @ARX_CC_DCQCN: cc_dcqcn.c
+ */
+enum arx_cc_kind {
+	ARX_CC_FIXED,
+	ARX_CC_DELAY,
+	ARX_CC_DCQCN,
+};
+
+/**
+ * struct arx_cc_ops - a controller. No function sleeps; the caller serialises
+ *	all of them
+ * @init: the first sign of congestion; the sign itself is reported after that
+ * @ack: @n packets are acknowledged. @rtt is the round trip of one of them in
+ *	ns, of about one packet in each round trip, else 0
+ * @cnp: the peer has sent a CNP
+ * @loss: @n packets are lost, and are about to be sent again
+ * @timeout: nothing was acknowledged for the time of the retransmission timer,
+ *	or the peer asks for everything again
+ *
+ * The result is in @window and @rate of struct arx_cc. @now is in ns.
+ */
+struct arx_cc_ops {
+	void (*init)(struct arx_cc *cc, u64 now);
+	void (*ack)(struct arx_cc *cc, u32 n, u64 rtt, u64 now);
+	void (*cnp)(struct arx_cc *cc, u64 now);
+	void (*loss)(struct arx_cc *cc, u32 n, u64 now);
+	void (*timeout)(struct arx_cc *cc, u64 now);
+};
+
+enum arx_cc_delay_phase {
+	ARX_CC_DRAIN,	/* nearly nothing in flight, to find @base */
+	ARX_CC_START,	/* doubles the window */
+	ARX_CC_STEADY,
+};
+
+/**
+ * struct arx_cc_delay - state of the controller by delay, cc_delay.c
+ * @phase: enum arx_cc_delay_phase
+ * @lossy: how much speaks for a link that loses packets for other reasons
+ * @cwnd: window in 1/256 packets
+ * @rounds: round trips of @floor
+ * @samples: round trips in ARX_CC_DRAIN
+ * @resume: window after ARX_CC_DRAIN, 0: begin with ARX_CC_START
+ * @lost: packets lost since @counted
+ * @base: round trip time of an empty path in ns, 0: unknown
+ * @floor: shortest time that packets spent in queues in the last @rounds
+ * @before: the round trip time before @last in ns
+ * @target: time that packets may spend in queues, in ns
+ * @full: time that packets spent in queues when some were lost for lack of
+ *	room, in ns
+ * @previous: in ARX_CC_DRAIN, the last round trip time in ns
+ * @last: the last round trip time in ns
+ * @drained: when ARX_CC_DRAIN began, in ns
+ * @cut: when the window was last reduced, in ns
+ * @counted: when the present round of losses began, in ns
+ */
+struct arx_cc_delay {
+	u8 phase;
+	u8 lossy;
+	u32 cwnd;
+	u32 rounds;
+	u32 samples;
+	u32 resume;
+	u32 lost;
+	u64 base;
+	u64 previous;
+	u64 last;
+	u64 floor;
+	u64 before;
+	u64 target;
+	u64 full;
+	u64 drained;
+	u64 cut;
+	u64 counted;
+};
+
+/**
+ * struct arx_cc_dcqcn - state of DCQCN, cc_dcqcn.c; rates in bytes per second
+ * @rate: current rate
+ * @target: rate to which it recovers
+ * @alpha: estimate of congestion, in 1/1024
+ * @bytes: acknowledged since the last event of the byte counter
+ * @by_time: events of the timer since the rate was last reduced
+ * @by_bytes: events of the byte counter since then
+ * @rtt: the last round trip time in ns
+ * @cut: when the rate was last reduced, in ns
+ * @decayed: when @alpha last decayed, in ns
+ * @raised: when the timer last raised the rate, in ns
+ */
+struct arx_cc_dcqcn {
+	u64 rate;
+	u64 target;
+	u32 alpha;
+	u32 bytes;
+	u32 by_time;
+	u32 by_bytes;
+	u64 rtt;
+	u64 cut;
+	u64 decayed;
+	u64 raised;
+};
+
+/**
+ * struct arx_cc - congestion control of a QP
+ * @ops: its controller
+ * @mtu: bytes of a full packet, with headers
+ * @most: the largest window in packets
+ * @epoch: what makes a time of this machine the time of day, in ns
+ * @window: packets that may be in flight, at least 1; published
+ * @limited: the sender waited for the window or the rate since the last round
+ *	trip was measured; the controller clears it
+ * @rate: bytes per second that may be sent, 0: as fast as possible; published
+ * @pace_lock: protects @next; innermost
+ * @next: when the next packet may be sent, in ns
+ * @delay: state of cc_delay.c
+ * @dcqcn: state of cc_dcqcn.c
+ */
+struct arx_cc {
+	const struct arx_cc_ops *ops;
+	u32 mtu;
+	u32 most;
+	u64 epoch;
+	u32 window;
+	bool limited;
+	unsigned long rate;
+	spinlock_t pace_lock;	/* protects next */
+	u64 next;
+	union {
+		struct arx_cc_delay delay;
+		struct arx_cc_dcqcn dcqcn;
+	};
+};
+
+extern const struct arx_cc_ops arx_cc_delay_ops;
+extern const struct arx_cc_ops arx_cc_dcqcn_ops;
+
+void arx_cc_init(struct arx_cc *cc, const struct arx_cc_ops *ops, u32 mtu,
+		 u32 most, u64 epoch, u64 now);
+u64 arx_cc_wait(struct arx_cc *cc, u64 now);
+void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now);
+u32 arx_cc_burst(const struct arx_cc *cc);
+
+#endif /* ARX_CC_H */

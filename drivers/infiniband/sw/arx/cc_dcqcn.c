@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * DCQCN (SIGCOMM '15): CNPs reduce the rate, time and bytes without a CNP raise
+ * it again: half the way to the rate before, five times; then that rate grows
+ * by a step, and if both have passed often enough, by a large one. The events
+ * of the timers are processed when the next packet is acknowledged.
+ */
+
+#include <linux/minmax.h>
+
+#include "cc.h"
+
+/* Rates in bytes per second. */
+#define ARX_DCQCN_MBIT		125000ULL
+#define ARX_DCQCN_FIRST		(10000 * ARX_DCQCN_MBIT)
+#define ARX_DCQCN_LEAST		(1 * ARX_DCQCN_MBIT)
+#define ARX_DCQCN_MOST		(400000 * ARX_DCQCN_MBIT)
+#define ARX_DCQCN_STEP		(10 * ARX_DCQCN_MBIT)
+#define ARX_DCQCN_LARGE_STEP	(50 * ARX_DCQCN_MBIT)
+
+/* Events before the recovery is complete. */
+#define ARX_DCQCN_FAST		5
+
+#define ARX_DCQCN_BYTES		(1024 * 1024)
+#define ARX_DCQCN_RAISE_NS	(300ULL * NSEC_PER_USEC)
+#define ARX_DCQCN_DECAY_NS	(55ULL * NSEC_PER_USEC)
+#define ARX_DCQCN_CUT_NS	(50ULL * NSEC_PER_USEC)
+
+/* A longer round trip is a queue that must drain soon. */
+#define ARX_DCQCN_RTT_MAX	(4ULL * NSEC_PER_MSEC)
+
+/* Events that are made up at a time, after a pause. */
+#define ARX_DCQCN_EVENTS	64
+
+#define ARX_DCQCN_ONE		1024
+#define ARX_DCQCN_GAIN		4	/* 1/256 */
+
+static void arx_dcqcn_set(struct arx_cc *cc, u64 rate)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+
+	d->rate = clamp(rate, ARX_DCQCN_LEAST, ARX_DCQCN_MOST);
+	WRITE_ONCE(cc->rate, min_t(u64, d->rate, ULONG_MAX));
+}
+
+static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+
+	d->alpha = ARX_DCQCN_ONE;
+	d->target = ARX_DCQCN_FIRST;
+	d->decayed = now;
+	d->raised = now;
+	arx_dcqcn_set(cc, ARX_DCQCN_FIRST);
+}
+
+static void arx_dcqcn_raise(struct arx_cc *cc)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+
+	if (min(d->by_time, d->by_bytes) > ARX_DCQCN_FAST)
+		d->target += ARX_DCQCN_LARGE_STEP;
+	else if (max(d->by_time, d->by_bytes) > ARX_DCQCN_FAST)
+		d->target += ARX_DCQCN_STEP;
+	d->target = min(d->target, ARX_DCQCN_MOST);
+	arx_dcqcn_set(cc, (d->rate + d->target) / 2);
+}
+
+/* The events of both timers up to @now. */
+static void arx_dcqcn_elapse(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+	u64 raise = max(ARX_DCQCN_RAISE_NS, d->rtt);
+	u64 decay = max(ARX_DCQCN_DECAY_NS, d->rtt);
+	int i;
+
+	for (i = 0; i < ARX_DCQCN_EVENTS &&
+	     now - d->decayed >= decay; i++) {
+		d->decayed += decay;
+		d->alpha -= d->alpha * ARX_DCQCN_GAIN / ARX_DCQCN_ONE;
+	}
+	if (i == ARX_DCQCN_EVENTS)
+		d->decayed = now;
+	for (i = 0; i < ARX_DCQCN_EVENTS &&
+	     now - d->raised >= raise; i++) {
+		d->raised += raise;
+		d->by_time++;
+		arx_dcqcn_raise(cc);
+	}
+	if (i == ARX_DCQCN_EVENTS)
+		d->raised = now;
+}
+
+static void arx_dcqcn_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+
+	if (rtt)
+		d->rtt = min(rtt, ARX_DCQCN_RTT_MAX);
+	arx_dcqcn_elapse(cc, now);
+	d->bytes += n * cc->mtu;
+	if (d->bytes >= ARX_DCQCN_BYTES) {
+		d->bytes = 0;
+		d->by_bytes++;
+		arx_dcqcn_raise(cc);
+	}
+}
+
+static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+
+	arx_dcqcn_elapse(cc, now);
+	d->raised = now;
+	d->by_time = 0;
+	d->by_bytes = 0;
+	d->bytes = 0;
+	/* Within a round trip the CNPs are for packets of the rate before. */
+	if (now - d->cut < max(ARX_DCQCN_CUT_NS, d->rtt))
+		return;
+	d->cut = now;
+	d->decayed = now;
+	d->target = d->rate;
+	arx_dcqcn_set(cc, d->rate - d->rate * d->alpha / 2 / ARX_DCQCN_ONE);
+	d->alpha += (ARX_DCQCN_ONE - d->alpha) * ARX_DCQCN_GAIN /
+		    ARX_DCQCN_ONE;
+}
+
+/* Where all links mark, a loss says the same as a CNP. */
+static void arx_dcqcn_loss(struct arx_cc *cc, u32 n, u64 now)
+{
+	arx_dcqcn_cnp(cc, now);
+}
+
+static void arx_dcqcn_timeout(struct arx_cc *cc, u64 now)
+{
+	arx_dcqcn_cnp(cc, now);
+}
+
+const struct arx_cc_ops arx_cc_dcqcn_ops = {
+	.init = arx_dcqcn_init,
+	.ack = arx_dcqcn_ack,
+	.cnp = arx_dcqcn_cnp,
+	.loss = arx_dcqcn_loss,
+	.timeout = arx_dcqcn_timeout,
+};

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Congestion control by delay, after Swift (SIGCOMM '20). The round trip time
+ * of an empty path is known; what a packet takes beyond that it spent in
+ * queues. The window grows by a packet each round trip while that is less than
+ * a target, and shrinks in proportion to the excess. A CNP shrinks it, too.
+ *
+ * There is no rate: acknowledgments clock the packets, four times in a window.
+ * A timer would add its own delay on a busy host.
+ *
+ * A loss alone says little: a link may lose packets without being congested.
+ * Losses shrink the window if they come when the queue is long, or if a large
+ * part of a window is lost.
+ */
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "cc.h"
+
+/*
+ * Time that packets may spend in queues where no router marks packets. A queue
+ * of this length keeps a link busy while a host does something else. If packets
+ * are lost in a shorter queue, the target is half of that queue. Every time
+ * that the path has drained the target grows by an eighth.
+ */
+#define ARX_DELAY_TARGET	(8ULL * NSEC_PER_MSEC)
+#define ARX_DELAY_TARGET_LEAST	(200ULL * NSEC_PER_USEC)
+#define ARX_DELAY_TARGET_MOST	(100ULL * NSEC_PER_MSEC)
+
+/* Round trips after which a queue counts as one that stays. */
+#define ARX_DELAY_ROUNDS	8
+
+/*
+ * Losses in queues shorter than half of the one in which packets were lost
+ * before are not for lack of room. After this many the link counts as lossy,
+ * until it has drained as many times.
+ */
+#define ARX_DELAY_LOSSY		4
+#define ARX_DELAY_LOSSY_MAX	12
+
+/* Window while the path drains, and after that, in packets. */
+#define ARX_DELAY_DRAINED	1
+#define ARX_DELAY_FIRST		4
+
+/*
+ * All flows drain the path at the same times, about once a second (2^30 ns of
+ * the time of day): one flow alone would take the packets of the others for a
+ * longer path, and would get a larger share.
+ */
+#define ARX_DELAY_TICK		30
+
+/* On a longer path that takes longer, and is done eight times less often. */
+#define ARX_DELAY_FAR		(4 * NSEC_PER_MSEC)
+
+/* Round trips for which the path drains, at least. */
+#define ARX_DELAY_SAMPLES	3
+
+/* The window shrinks by 1/4 for CNPs, and at most by half at a time. */
+#define ARX_DELAY_CNP_SHIFT	2
+
+/* A loss of this part of the window is congestion, beyond some packets. */
+#define ARX_DELAY_LOSS_PART	8
+#define ARX_DELAY_LOSS_LEAST	2
+
+#define ARX_DELAY_SHIFT		8
+#define ARX_DELAY_ONE		BIT(ARX_DELAY_SHIFT)
+
+static void arx_delay_set(struct arx_cc *cc, u32 cwnd)
+{
+	struct arx_cc_delay *d = &cc->delay;
+
+	d->cwnd = clamp(cwnd, ARX_DELAY_ONE, cc->most << ARX_DELAY_SHIFT);
+	WRITE_ONCE(cc->window, d->cwnd >> ARX_DELAY_SHIFT);
+}
+
+static void arx_delay_drain(struct arx_cc *cc, u32 resume, u64 now)
+{
+	struct arx_cc_delay *d = &cc->delay;
+
+	d->phase = ARX_CC_DRAIN;
+	d->resume = resume;
+	d->drained = now;
+	d->samples = 0;
+	d->previous = 0;
+	arx_delay_set(cc, ARX_DELAY_DRAINED << ARX_DELAY_SHIFT);
+}
+
+static void arx_delay_init(struct arx_cc *cc, u64 now)
+{
+	cc->delay.target = ARX_DELAY_TARGET;
+	cc->delay.full = ULLONG_MAX;
+	arx_delay_drain(cc, 0, now);
+}
+
+/* Shrink to @num / @den of the window, once in a round trip. */
+static void arx_delay_shrink(struct arx_cc *cc, u64 num, u64 den, u64 now)
+{
+	struct arx_cc_delay *d = &cc->delay;
+
+	if (d->phase == ARX_CC_DRAIN || now - d->cut < d->last)
+		return;
+	d->phase = ARX_CC_STEADY;
+	d->cut = now;
+	arx_delay_set(cc, max(div64_u64(d->cwnd * num, den), d->cwnd / 2));
+}
+
+/*
+ * Packets sent since the path began to drain meet ever fewer others, until the
+ * round trip time does not fall any more.
+ */
+static void arx_delay_drained(struct arx_cc *cc, u64 rtt, u64 now)
+{
+	struct arx_cc_delay *d = &cc->delay;
+
+	if (now - rtt < d->drained)
+		return;
+	if (!d->samples || rtt < d->base)
+		d->base = rtt;
+	if (++d->samples < ARX_DELAY_SAMPLES ||
+	    rtt < d->previous - d->previous / 8) {
+		d->previous = rtt;
+		return;
+	}
+	d->phase = d->resume ? ARX_CC_STEADY : ARX_CC_START;
+	if (d->target > ARX_DELAY_TARGET)
+		d->target -= d->target / 8;
+	else
+		d->target = min(d->target + d->target / 8, ARX_DELAY_TARGET);
+	if (d->lossy)
+		d->lossy--;
+	arx_delay_set(cc, max(d->resume, ARX_DELAY_FIRST << ARX_DELAY_SHIFT));
+}
+
+static void arx_delay_grow(struct arx_cc *cc, u64 queued)
+{
+	struct arx_cc_delay *d = &cc->delay;
+	u32 more = ARX_DELAY_ONE;
+
+	if (d->phase == ARX_CC_START)
+		more = d->cwnd;
+	else if (queued < d->target / 4)
+		more += d->cwnd / 8;
+	if (READ_ONCE(cc->limited))
+		arx_delay_set(cc, d->cwnd + more);
+	WRITE_ONCE(cc->limited, false);
+}
+
+/*
+ * A queue that stays longer than the target although this flow shrinks belongs
+ * to flows with a higher target, or with a wrong idea of the path's length.
+ * Nothing is lost in such a queue, so the target may be as high.
+ */
+static void arx_delay_follow(struct arx_cc *cc, u64 queued)
+{
+	struct arx_cc_delay *d = &cc->delay;
+
+	d->floor = d->rounds ? min(d->floor, queued) : queued;
+	if (++d->rounds < ARX_DELAY_ROUNDS)
+		return;
+	d->rounds = 0;
+	d->target = max(d->target, min(d->floor, ARX_DELAY_TARGET_MOST));
+}
+
+static u64 arx_delay_tick(const struct arx_cc *cc, u64 now)
+{
+	bool far = cc->delay.base > ARX_DELAY_FAR;
+
+	return (now + cc->epoch) >> (ARX_DELAY_TICK + (far ? 3 : 0));
+}
+
+static void arx_delay_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
+{
+	struct arx_cc_delay *d = &cc->delay;
+	u64 queued, least;
+
+	if (!rtt)
+		return;
+	least = d->last ? min(d->last, rtt) : rtt;
+	d->before = d->last;
+	d->last = rtt;
+	if (d->phase == ARX_CC_DRAIN) {
+		arx_delay_drained(cc, rtt, now);
+		return;
+	}
+	d->base = min(d->base, rtt);
+	if (READ_ONCE(cc->limited) &&
+	    arx_delay_tick(cc, now) != arx_delay_tick(cc, d->drained)) {
+		arx_delay_drain(cc, d->cwnd, now);
+		return;
+	}
+	queued = least > d->base ? least - d->base : 0;
+	arx_delay_follow(cc, queued);
+	if (d->phase == ARX_CC_START && rtt > d->base + d->target / 8)
+		d->phase = ARX_CC_STEADY;
+	/*
+	 * One long round trip may be the host's delay: the window stays. If it
+	 * is the queue's, the next one shrinks the window.
+	 */
+	if (rtt <= d->base + d->target)
+		arx_delay_grow(cc, queued);
+	else if (queued > d->target)
+		arx_delay_shrink(cc, least - (queued - d->target) * 4 / 5,
+				 least, now);
+}
+
+static void arx_delay_cnp(struct arx_cc *cc, u64 now)
+{
+	arx_delay_shrink(cc, BIT(ARX_DELAY_CNP_SHIFT) - 1,
+			 BIT(ARX_DELAY_CNP_SHIFT), now);
+}
+
+/*
+ * Packets are lost. If they are not lost in short queues, too, a queue was
+ * full.
+ */
+static void arx_delay_judge(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_delay *d = &cc->delay;
+	u64 queued = max(d->last, d->before);
+
+	queued = queued > d->base ? queued - d->base : 0;
+	if (queued < d->full / 2 && d->full != ULLONG_MAX) {
+		if (d->lossy < ARX_DELAY_LOSSY_MAX)
+			d->lossy += 2;
+		if (d->lossy >= ARX_DELAY_LOSSY)
+			d->target = ARX_DELAY_TARGET;
+	}
+	if (d->lossy >= ARX_DELAY_LOSSY)
+		return;
+	d->full = queued;
+	d->rounds = 0;
+	d->target = min(d->target, max(queued / 2, ARX_DELAY_TARGET_LEAST));
+	arx_delay_shrink(cc, 3, 4, now);
+}
+
+static void arx_delay_loss(struct arx_cc *cc, u32 n, u64 now)
+{
+	struct arx_cc_delay *d = &cc->delay;
+
+	if (d->phase == ARX_CC_DRAIN)
+		return;
+	if (now - d->counted > d->last) {
+		arx_delay_judge(cc, now);
+		d->counted = now;
+		d->lost = 0;
+	}
+	d->lost += n;
+	if (d->lost > cc->window / ARX_DELAY_LOSS_PART + ARX_DELAY_LOSS_LEAST)
+		arx_delay_shrink(cc, 1, 2, now);
+}
+
+static void arx_delay_timeout(struct arx_cc *cc, u64 now)
+{
+	arx_delay_shrink(cc, 1, 2, now);
+}
+
+const struct arx_cc_ops arx_cc_delay_ops = {
+	.init = arx_delay_init,
+	.ack = arx_delay_ack,
+	.cnp = arx_delay_cnp,
+	.loss = arx_delay_loss,
+	.timeout = arx_delay_timeout,
+};

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * cc.c and the controllers: flows that share one simulated bottleneck, a queue
+ * of packets in front of a link of a certain rate. The simulation has a clock
+ * of its own and no randomness, so each run of a case gives the same result.
+ */
+
+#include <kunit/test.h>
+#include <linux/bottom_half.h>
+#include <linux/math64.h>
+#include <linux/time64.h>
+
+#include "cc.c"
+#include "cc_dcqcn.c"
+#include "cc_delay.c"
+
+#define FLOWS_MAX	8
+#define WINDOW		512
+#define PACKET		4158	/* 4096 bytes of payload with headers */
+#define CNP_NS		(50 * NSEC_PER_USEC)
+#define LONG_NS		(20 * NSEC_PER_MSEC)
+#define MBIT		125000ULL
+
+/**
+ * struct flow - a sender
+ * @cc: its congestion control, if @engaged
+ * @engaged: there was a loss or a mark
+ * @psn: PSN to send next
+ * @timed: when the packet left that measures the round trip, 0: none does
+ * @timed_psn: its PSN
+ * @flying: packets sent, neither acknowledged nor known to be lost
+ * @notified: when its receiver sent the last CNP
+ * @bytes: delivered in the measured time
+ */
+struct flow {
+	struct arx_cc cc;
+	bool engaged;
+	u32 psn;
+	u64 timed;
+	u32 timed_psn;
+	u32 flying;
+	u64 notified;
+	u64 bytes;
+};
+
+/* What a sender gets to know, and when. */
+struct news {
+	u64 time;
+	u32 psn;
+	u8 flow;
+	bool lost;
+	bool marked;
+};
+
+/**
+ * struct link - the bottleneck, and all else
+ * @mbits: its rate
+ * @limit: packets in its queue, beyond which it drops
+ * @mark: packets in its queue, beyond which it marks; 0: never
+ * @rtt: round trip time without a queue, in ns
+ * @loss: one in this many packets is lost, however long the queue is; 0: none
+ * @stall: every 40 ms the hosts do nothing for this time, in ns
+ * @n: number of flows
+ * @ops: controller of all flows
+ * @now: time in ns
+ * @busy: when the last packet of the queue will have left
+ * @count: packets that arrived
+ * @marking: parts of a mark that are left over
+ * @news: ring of news in the order of time
+ * @head: count of news read
+ * @tail: count of news written
+ * @measure: the measured time has begun
+ * @dropped: packets dropped in it
+ * @sent: packets that arrived in it
+ * @longest: longest queue in it, in ns
+ * @flow: the flows
+ */
+struct link {
+	u32 mbits;
+	u32 limit;
+	u32 mark;
+	u64 rtt;
+	u32 loss;
+	u64 stall;
+	u32 n;
+	const struct arx_cc_ops *ops;
+	u64 now;
+	u64 busy;
+	u32 count;
+	u32 marking;
+	struct news news[FLOWS_MAX * WINDOW];
+	u32 head;
+	u32 tail;
+	bool measure;
+	u32 dropped;
+	u32 sent;
+	u64 longest;
+	struct flow flow[FLOWS_MAX];
+};
+
+static u64 link_packet_ns(const struct link *l)
+{
+	return div_u64(PACKET * NSEC_PER_SEC, l->mbits * MBIT);
+}
+
+/*
+ * Random early detection, without randomness: of a queue that is longer than
+ * @mark by a quarter, each fourth packet is marked, and so on.
+ */
+static bool link_marks(struct link *l, u32 packets)
+{
+	if (!l->mark || packets < l->mark)
+		return false;
+	l->marking += min(packets - l->mark, l->mark);
+	if (l->marking < l->mark)
+		return false;
+	l->marking -= l->mark;
+	return true;
+}
+
+/* A packet arrives at the queue. */
+static void link_send(struct link *l, u32 i)
+{
+	struct flow *f = &l->flow[i];
+	u64 queue = l->busy > l->now ? l->busy - l->now : 0;
+	u32 packets = div64_u64(queue, link_packet_ns(l));
+	struct news *news = &l->news[l->tail++ % ARRAY_SIZE(l->news)];
+
+	news->flow = i;
+	news->psn = f->psn;
+	news->marked = link_marks(l, packets);
+	news->lost = packets >= l->limit ||
+		     (l->loss && !(++l->count % l->loss));
+	if (!news->lost)
+		l->busy = max(l->busy, l->now) + link_packet_ns(l);
+	news->time = max(l->busy, l->now) + l->rtt;
+	if (f->engaged)
+		arx_cc_charge(&f->cc, PACKET, l->now);
+	if (!f->timed) {
+		f->timed = l->now;
+		f->timed_psn = f->psn;
+	}
+	f->psn++;
+	f->flying++;
+	if (l->measure) {
+		l->sent++;
+		l->dropped += packets >= l->limit;
+		l->longest = max(l->longest, queue);
+	}
+}
+
+static void link_engage(struct link *l, struct flow *f)
+{
+	if (!f->engaged)
+		arx_cc_init(&f->cc, l->ops, PACKET, WINDOW, 0, l->now);
+	f->engaged = true;
+}
+
+static void link_tell(struct link *l, const struct news *news)
+{
+	struct flow *f = &l->flow[news->flow];
+	u64 rtt = 0;
+
+	f->flying--;
+	if (news->lost) {
+		link_engage(l, f);
+		if (f->timed && f->timed_psn == news->psn)
+			f->timed = 0;
+		f->cc.ops->loss(&f->cc, 1, l->now);
+		return;
+	}
+	if (l->measure)
+		f->bytes += PACKET;
+	if (f->timed && news->psn == f->timed_psn) {
+		rtt = l->now - f->timed;
+		f->timed = 0;
+	}
+	if (f->engaged)
+		f->cc.ops->ack(&f->cc, 1, rtt, l->now);
+	if (rtt > LONG_NS)
+		link_engage(l, f);
+	if (news->marked && l->now - f->notified >= CNP_NS) {
+		f->notified = l->now;
+		link_engage(l, f);
+		f->cc.ops->cnp(&f->cc, l->now);
+	}
+}
+
+/* Send what the flow may send now; returns when it may send more, or @until. */
+static u64 link_pump(struct link *l, u32 i, u64 until)
+{
+	struct flow *f = &l->flow[i];
+	u64 wait = 0;
+
+	local_bh_disable();
+	while (f->flying < (f->engaged ? f->cc.window : WINDOW)) {
+		wait = f->engaged ? arx_cc_wait(&f->cc, l->now) : 0;
+		if (wait)
+			break;
+		link_send(l, i);
+	}
+	local_bh_enable();
+	f->cc.limited = true;
+	return wait ? min(until, l->now + wait) : until;
+}
+
+static void link_run(struct link *l, u64 ns)
+{
+	u64 end = l->now + ns;
+
+	while (l->now < end) {
+		u64 next = end;
+		u64 in;
+		u32 i;
+
+		div64_u64_rem(l->now, 40 * NSEC_PER_MSEC, &in);
+		if (in < l->stall) {
+			l->now += l->stall - in;
+			continue;
+		}
+		while (l->head != l->tail) {
+			struct news *news = &l->news[l->head %
+						     ARRAY_SIZE(l->news)];
+
+			if (news->time > l->now)
+				break;
+			link_tell(l, news);
+			l->head++;
+		}
+		for (i = 0; i < l->n; i++)
+			next = link_pump(l, (i + l->head) % l->n, next);
+		if (l->head != l->tail)
+			next = min(next, l->news[l->head %
+						 ARRAY_SIZE(l->news)].time);
+		l->now = max(next, l->now + 1);
+	}
+}
+
+/* Sum of what was delivered, in per mille of the rate. */
+static u32 link_goodput(const struct link *l, u64 ns)
+{
+	u64 bytes = 0;
+	u32 i;
+
+	for (i = 0; i < l->n; i++)
+		bytes += l->flow[i].bytes;
+	return div64_u64(bytes * 1000,
+			 div_u64(l->mbits * MBIT * ns, NSEC_PER_SEC));
+}
+
+/* Jain's index in per mille: (sum x)^2 / (n * sum x^2). */
+static u32 link_fairness(const struct link *l)
+{
+	u64 sum = 0, squares = 0;
+	u32 i;
+
+	for (i = 0; i < l->n; i++) {
+		u64 packets = div_u64(l->flow[i].bytes, PACKET);
+
+		sum += packets;
+		squares += packets * packets;
+	}
+	return squares ? div64_u64(1000 * sum * sum, l->n * squares) : 0;
+}
+
+/**
+ * struct bottleneck - parameters of a case
+ * @name: of the case
+ * @ops: controller
+ * @mbits: as in struct link, and so on
+ * @limit: as there
+ * @mark: as there
+ * @flows: number of flows
+ * @loss: as there
+ * @rtt_us: as there
+ * @stall_us: as there
+ * @goodput: at least this many per mille of the rate
+ * @longest_us: the queue is never longer than this
+ */
+struct bottleneck {
+	const char *name;
+	const struct arx_cc_ops *ops;
+	u32 mbits;
+	u32 limit;
+	u32 mark;
+	u32 flows;
+	u32 loss;
+	u32 rtt_us;
+	u32 stall_us;
+	u32 goodput;
+	u32 longest_us;
+};
+
+#define DELAY	(&arx_cc_delay_ops)
+#define DCQCN	(&arx_cc_dcqcn_ops)
+
+static const struct bottleneck bottlenecks[] = {
+	{ "delay 200M queue 50", DELAY, 200, 50, 0, 1, 0, 200, 0, 950, 8500 },
+	{ "delay 200M queue 200", DELAY, 200, 200, 0, 1, 0, 200, 0, 950, 12000 },
+	{ "delay 200M queue 1000", DELAY, 200, 1000, 0, 8, 0, 200, 0, 950,
+	  15000 },
+	{ "delay 200M stalls", DELAY, 200, 200, 0, 1, 0, 200, 5000, 950,
+	  15000 },
+	{ "delay 1G queue 50", DELAY, 1000, 50, 0, 1, 0, 200, 0, 950, 1700 },
+	{ "delay 1G queue 200", DELAY, 1000, 200, 0, 1, 0, 200, 0, 950, 7000 },
+	{ "delay 1G 8 flows", DELAY, 1000, 200, 0, 8, 0, 200, 0, 950, 7000 },
+	{ "delay 1G 8 flows 50", DELAY, 1000, 50, 0, 8, 0, 200, 0, 950, 1700 },
+	{ "delay 1G 10 ms", DELAY, 1000, 200, 0, 1, 0, 10000, 0, 950, 7000 },
+	{ "delay 10G", DELAY, 10000, 200, 0, 4, 0, 100, 0, 950, 700 },
+	{ "delay 1G loss 1%", DELAY, 1000, 200, 0, 1, 100, 200, 0, 930, 7000 },
+	{ "delay 1G loss 5%", DELAY, 1000, 1000, 0, 1, 20, 200, 0, 900, 12000 },
+	{ "delay 1G loss stalls", DELAY, 1000, 1000, 0, 1, 100, 200, 3000, 900,
+	  15000 },
+	{ "delay 1G marks", DELAY, 1000, 1000, 15, 8, 0, 200, 0, 950, 2000 },
+	{ "delay 200M marks", DELAY, 200, 1000, 10, 1, 0, 200, 0, 950, 5000 },
+	{ "dcqcn 1G marks", DCQCN, 1000, 1000, 15, 1, 0, 200, 0, 950, 3000 },
+	{ "dcqcn 1G marks 8", DCQCN, 1000, 1000, 15, 8, 0, 200, 0, 950, 3000 },
+	{ "dcqcn 200M marks", DCQCN, 200, 1000, 15, 2, 0, 200, 0, 950, 20000 },
+	{ "dcqcn 10G marks", DCQCN, 10000, 1000, 60, 4, 0, 100, 0, 950, 3000 },
+};
+
+static void bottleneck_name(const struct bottleneck *b, char *name)
+{
+	strscpy(name, b->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(cc_bottlenecks, bottlenecks, bottleneck_name);
+
+static void cc__bottleneck(struct kunit *test)
+{
+	const struct bottleneck *b = test->param_value;
+	struct link *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	l->ops = b->ops;
+	l->mbits = b->mbits;
+	l->limit = b->limit;
+	l->mark = b->mark;
+	l->n = b->flows;
+	l->loss = b->loss;
+	l->rtt = b->rtt_us * NSEC_PER_USEC;
+	l->stall = b->stall_us * NSEC_PER_USEC;
+	l->now = NSEC_PER_SEC;
+	link_run(l, 2ULL * NSEC_PER_SEC);
+	l->measure = true;
+	link_run(l, NSEC_PER_SEC);
+	kunit_info(test, "goodput %u, fairness %u, longest %llu us, dropped %u of %u, window %u\n",
+		   link_goodput(l, NSEC_PER_SEC), link_fairness(l),
+		   div_u64(l->longest, NSEC_PER_USEC), l->dropped, l->sent,
+		   l->flow[0].cc.window);
+	KUNIT_EXPECT_GE(test, link_goodput(l, NSEC_PER_SEC), b->goodput);
+	KUNIT_EXPECT_GE(test, link_fairness(l), 950);
+	KUNIT_EXPECT_LE(test, l->longest, b->longest_us * NSEC_PER_USEC);
+	KUNIT_EXPECT_LE(test, l->dropped, l->sent / 1000);
+}
+
+#define FLOOD_MS	500
+
+/* Someone who knows the QPN and both addresses sends CNPs without end. */
+static void link_flood(struct link *l)
+{
+	int i;
+
+	for (i = 0; i < FLOOD_MS * NSEC_PER_MSEC / CNP_NS; i++) {
+		link_run(l, CNP_NS);
+		link_engage(l, &l->flow[0]);
+		l->flow[0].cc.ops->cnp(&l->flow[0].cc, l->now);
+	}
+}
+
+/**
+ * struct flood - parameters of a case
+ * @name: of the case
+ * @ops: controller
+ * @least: packets that are delivered in FLOOD_MS in spite of the flood
+ * @recovery_ms: after that time the flow is as fast as before
+ */
+struct flood {
+	const char *name;
+	const struct arx_cc_ops *ops;
+	u32 least;
+	u32 recovery_ms;
+};
+
+static const struct flood floods[] = {
+	/* a packet in each round trip of 200 us and the time that it takes */
+	{ "delay", DELAY, FLOOD_MS * 1000 / 250, 10 },
+	/* 1 Mbit/s */
+	{ "dcqcn", DCQCN, FLOOD_MS * 125 / PACKET, 500 },
+};
+
+static void flood_name(const struct flood *f, char *name)
+{
+	strscpy(name, f->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(cc_floods, floods, flood_name);
+
+static void cc__flood(struct kunit *test)
+{
+	const struct flood *f = test->param_value;
+	struct link *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	u32 packets;
+
+	KUNIT_ASSERT_NOT_NULL(test, l);
+	l->ops = f->ops;
+	l->mbits = 1000;
+	l->limit = 1000;
+	l->n = 1;
+	l->rtt = 200 * NSEC_PER_USEC;
+	l->now = NSEC_PER_SEC;
+	l->measure = true;
+	link_flood(l);
+	packets = div_u64(l->flow[0].bytes, PACKET);
+	kunit_info(test, "%u packets, then window %u, %lu bytes per second\n",
+		   packets, l->flow[0].cc.window, l->flow[0].cc.rate);
+	KUNIT_EXPECT_GE(test, packets, f->least);
+	link_run(l, f->recovery_ms * NSEC_PER_MSEC);
+	l->flow[0].bytes = 0;
+	link_run(l, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, link_goodput(l, 100 * NSEC_PER_MSEC), 900);
+}
+
+static struct kunit_case cc_cases[] = {
+	KUNIT_CASE_PARAM(cc__bottleneck, cc_bottlenecks_gen_params),
+	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),
+	{}
+};
+
+static struct kunit_suite cc_suite = {
+	.name = "arx_cc",
+	.test_cases = cc_cases,
+};
+
+kunit_test_suite(cc_suite);

@@ -79,9 +79,25 @@ static void attrs__numbers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dev->cnp_dscp, 63);
 }
 
+static void attrs__names(struct kunit *test)
+{
+	struct arx_dev *dev = test->priv;
+
+	shows(test, &arx_attr_cc, "fixed\n");
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "delay\n"), 6);
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_DELAY);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "dcqcn"), 5);
+	shows(test, &arx_attr_cc, "dcqcn\n");
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "cubic"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "1"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, ""), -EINVAL);
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_DCQCN);
+}
+
 static struct kunit_case attrs_cases[] = {
 	KUNIT_CASE(attrs__switches),
 	KUNIT_CASE(attrs__numbers),
+	KUNIT_CASE(attrs__names),
 	{}
 };
 

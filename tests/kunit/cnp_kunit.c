@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* cnp.c: which marks cause a CNP, and how many CNPs. */
+/*
+ * cnp.c: which marks cause a CNP, and how many CNPs; congestion.c: what begins
+ * the control of a QP, and what the stages then do.
+ */
 
+#include "congestion.h"
 #include "qp_fixture.h"
 
 /* The clock that cnp.c reads. */
@@ -8,6 +12,8 @@ static u64 clock;
 #define ktime_get_ns()	clock
 
 #include "cnp.c"
+
+#undef ktime_get_ns
 
 static void mark(struct pair *p, int side, enum arx_op op, u32 npkts)
 {
@@ -144,6 +150,177 @@ static void cnp__uc(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_ECN_MARKED), 1);
 }
 
+static void notify(struct pair *p, int flags)
+{
+	struct arx_headers h = { .op = ARX_OP_CNP, .flags = flags };
+
+	local_bh_disable();
+	arx_section_enter();
+	arx_cnp_rx(p->side[0].qp, &h);
+	arx_section_leave();
+	local_bh_enable();
+}
+
+static struct pair *controlled(struct kunit *test, enum arx_cc_kind kind)
+{
+	struct pair *p = test->priv;
+
+	p->dev.cc = kind;
+	return pair_by_wire(test);
+}
+
+static struct arx_cc *cc_of(struct pair *p)
+{
+	return p->side[0].qp->comp.cc;
+}
+
+/* The peer acknowledges up to @psn, or asks for what follows it. */
+static void respond(struct pair *p, u8 syndrome, u32 psn)
+{
+	struct arx_run run = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST,
+				      psn, NULL, 0);
+
+	run.h.syndrome = syndrome;
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+}
+
+static void congestion__cnp(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DELAY);
+
+	notify(p, 0);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_IGNORED), 1);
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_NOT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 1);
+	KUNIT_EXPECT_EQ(test, 0, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE));
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+}
+
+/* A QP keeps what it chose when it was connected. */
+static void congestion__fixed(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_FIXED);
+
+	p->dev.cc = ARX_CC_DELAY;
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_IGNORED), 1);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 0);
+}
+
+/*
+ * The window shrinks while packets are in flight that ask for no
+ * acknowledgment: one more packet asks.
+ */
+static void congestion__shrinks(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DELAY);
+	struct wire_run *w;
+	u32 first;
+
+	p->on_send = pair_block_second;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 100 * MTU);
+	p->on_send = NULL;
+	w = EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_FALSE(test, w->run.h.flags & ARX_ACK_REQ);
+	first = w->run.npkts;
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_ASSERT_LT(test, cc_of(p)->window, first);
+	p->blocked = false;
+	pair_requester(p, 0);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + first);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.npkts, 1);
+	KUNIT_EXPECT_TRUE(test, w->run.h.flags & ARX_ACK_REQ);
+	EXPECT_SILENT(test, p, 0);
+}
+
+/* Without congestion a QP sends as if nothing controlled it. */
+static void congestion__none(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DELAY);
+	struct wire_run *w;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.npkts, 20);
+	respond(p, ARX_ACK_UNLIMITED, PSN + 19);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+}
+
+/* A loss begins the control, and the window holds for what is sent again. */
+static void congestion__loss(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DELAY);
+	struct wire_run *w;
+	u32 i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	respond(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	for (i = 0; i < 20; i++) {
+		w = EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + i);
+		KUNIT_ASSERT_NOT_NULL(test, w);
+		KUNIT_EXPECT_EQ(test, w->run.npkts, 1);
+		KUNIT_EXPECT_TRUE(test, w->run.h.flags & ARX_ACK_REQ);
+		EXPECT_SILENT(test, p, 0);
+		respond(p, ARX_ACK_UNLIMITED, PSN + i);
+	}
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/* What must wait for its time is sent by the timer. */
+static void congestion__paced(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DCQCN);
+	struct arx_qp *qp = p->side[0].qp;
+
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_ASSERT_NE(test, cc_of(p)->rate, 0);
+	cc_of(p)->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, MTU);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&qp->retry));
+	hrtimer_cancel(&qp->retry);
+	cc_of(p)->next = 0;
+	arx_qp_schedule(qp);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_EXPECT_NE(test, cc_of(p)->next, 0);
+}
+
+/* So are READ responses, of the QP that is read. */
+static void congestion__paced_read(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DCQCN);
+	struct arx_qp *qp = p->side[0].qp;
+	struct arx_run run = pair_run(p, 0, ARX_OP_READ,
+				      ARX_FIRST | ARX_LAST, PSN, NULL, 0);
+
+	run.h.dma_len = MTU;
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	cc_of(p)->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&qp->retry));
+	hrtimer_cancel(&qp->retry);
+	cc_of(p)->next = 0;
+	arx_qp_schedule(qp);
+	pair_settle(p);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ_RESPONSE, PSN);
+}
+
 static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__sent),
 	KUNIT_CASE(cnp__rate),
@@ -153,6 +330,13 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__dropped),
 	KUNIT_CASE(cnp__acks),
 	KUNIT_CASE(cnp__uc),
+	KUNIT_CASE(congestion__cnp),
+	KUNIT_CASE(congestion__fixed),
+	KUNIT_CASE(congestion__none),
+	KUNIT_CASE(congestion__shrinks),
+	KUNIT_CASE(congestion__loss),
+	KUNIT_CASE(congestion__paced),
+	KUNIT_CASE(congestion__paced_read),
 	{}
 };
 

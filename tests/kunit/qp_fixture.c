@@ -21,6 +21,7 @@
 #include "responder.c"
 #include "rdatomic.c"
 #include "completer.c"
+#include "congestion.c"
 #include "ip.c"
 #include "loopback.c"
 #include "send.c"

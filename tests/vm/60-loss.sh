@@ -64,6 +64,43 @@ bad() {
 	check "$name-seen" 20 was_bad "$counter" "$before"
 }
 
+# control NAME ECN: congestion control and ECN of both devices
+control() {
+	local n
+	for n in 1 2; do
+		"h$n" bash -c "cd /sys/class/infiniband/$driver$n && echo $1 >cc && echo $2 >ecn" || return
+	done
+}
+
+# controlled NAME COMMAND...: with this congestion control, and ECN
+controlled() {
+	control "$1" 1
+	"${@:2}"
+	control fixed 0
+}
+
+# A link of 200 Mbit/s whose queue marks packets instead of dropping them: CNPs
+# keep the queue so short that no data is dropped. RED drops some ACKs and CNPs,
+# which are not ECN capable.
+marking_link() {
+	local counter before=()
+	clear_link
+	on_both ethtool -K eth0 tx-gso-list off
+	on_both tc qdisc add dev eth0 root handle 1: tbf rate 200mbit burst 20000 limit 4m
+	on_both tc qdisc add dev eth0 parent 1:1 red limit 4m min 30000 max 90000 avpkt 4200 burst 10 bandwidth 200mbit probability 1 ecn
+	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request tx_dropped; do before+=("$(both "$counter")"); done
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "marking-$1: op=write,read size=64K list=8 count=$((messages * 8)) limit=30"
+	h1 tc -s qdisc show dev eth0
+	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request tx_dropped; do
+		echo "$counter rose by $(($(both "$counter") - before[0]))"
+		case $counter in
+		*cnp*) (( $(both "$counter") > before[0] ));;
+		*) (( $(both "$counter") == before[0] ));;
+		esac
+		before=("${before[@]:1}")
+	done
+}
+
 netem() { on_both tc qdisc add dev eth0 root netem "$@"; }
 
 # The sender notices the cut by its retries only.
@@ -124,9 +161,9 @@ else
 fi
 
 hosts --mtu 4200
-modprobe -a sch_netem sch_tbf act_gact act_pedit cls_matchall
+modprobe -a sch_netem sch_tbf sch_red act_gact act_pedit cls_matchall
 if debug_kernel && ! full; then
-	bad loss-1 requester_rewinds netem loss 1%
+	controlled delay bad loss-1 requester_rewinds netem loss 1%
 	bad duplicate duplicate_request netem duplicate 5%
 	check slow-link 60 slow_link
 	check full-queue 60 full_queue
@@ -136,8 +173,8 @@ if debug_kernel && ! full; then
 	exit
 fi
 bad loss-0.1 requester_rewinds netem loss 0.1%
-bad loss-1 requester_rewinds netem loss 1%
-bad loss-5 requester_rewinds netem loss 5%
+controlled delay bad loss-1 requester_rewinds netem loss 1%
+controlled dcqcn bad loss-5 requester_rewinds netem loss 5%
 bad reorder out_of_seq_kept netem delay 1ms reorder 25% 50%
 bad duplicate duplicate_request netem duplicate 5%
 bad corrupt rcvd_icrc_err netem corrupt 2%
@@ -145,6 +182,7 @@ bad single-loss-1 selective_retrans_pkts single action gact ok random netrand dr
 bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
 check full-queue 60 full_queue
+! full || for cc in delay dcqcn; do controlled $cc check marking-link-$cc 60 marking_link $cc; done
 check memory-back 60 memory_back
 check cut-off 60 cut_off
 clear_link

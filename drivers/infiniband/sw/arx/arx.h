@@ -72,6 +72,7 @@ enum arx_kind {
  * @port_asked: time of that, in jiffies
  * @doorbell_usecs: device attribute, see watch.c: maximum delay of a request;
  *	0: off
+ * @cc: device attribute: enum arx_cc_kind; QPs take it when they enter RTR
  * @ecn: device attribute: packets of RC and XRC are ECN capable
  * @cnp_dscp: device attribute: upper six bits of the traffic class of CNPs
  * @capture: device attribute: all traffic is packets that a capture shows, each
@@ -101,6 +102,7 @@ struct arx_dev {
 	u32 port_mbps;
 	unsigned long port_asked;
 	u32 doorbell_usecs;
+	u32 cc;
 	u32 ecn;
 	u32 cnp_dscp;
 	u32 capture;

@@ -2,14 +2,18 @@
 /*
  * Attributes of a device in sysfs, /sys/class/infiniband/NAME. Each is a u32 of
  * struct arx_dev, which says what the attribute does. Readers use READ_ONCE().
+ * An enumeration is shown and written by names.
  */
 
 #include <linux/device.h>
 #include <linux/kstrtox.h>
+#include <linux/minmax.h>
 #include <linux/stddef.h>
+#include <linux/string.h>
 
 #include "arx.h"
 #include "attrs.h"
+#include "cc.h"
 
 /**
  * struct arx_attr - an attribute
@@ -17,12 +21,14 @@
  * @offset: of the value in struct arx_dev
  * @initial: value of a new device
  * @max: maximum value; 1: the attribute is a switch, see kstrtobool()
+ * @names: of the values up to @max; NULL: they are numbers
  */
 struct arx_attr {
 	struct device_attribute attr;
 	size_t offset;
 	u32 initial;
 	u32 max;
+	const char *const *names;
 };
 
 static const struct arx_attr *arx_attr_of(struct attribute *attr)
@@ -42,6 +48,11 @@ static int arx_attr_parse(const struct arx_attr *attr, const char *buf,
 	bool on = false;
 	int err;
 
+	if (attr->names) {
+		err = __sysfs_match_string(attr->names, attr->max + 1, buf);
+		*value = err;
+		return min(err, 0);
+	}
 	if (attr->max == 1) {
 		err = kstrtobool(buf, &on);
 		*value = on;
@@ -58,9 +69,12 @@ static ssize_t arx_attr_show(struct device *device,
 {
 	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
 							ib);
-	u32 *value = arx_attr_value(dev, arx_attr_of(&attr->attr));
+	const struct arx_attr *a = arx_attr_of(&attr->attr);
+	u32 value = READ_ONCE(*arx_attr_value(dev, a));
 
-	return sysfs_emit(buf, "%u\n", READ_ONCE(*value));
+	if (a->names)
+		return sysfs_emit(buf, "%s\n", a->names[value]);
+	return sysfs_emit(buf, "%u\n", value);
 }
 
 static ssize_t arx_attr_store(struct device *device,
@@ -79,7 +93,7 @@ static ssize_t arx_attr_store(struct device *device,
 	return len;
 }
 
-#define ARX_ATTR(_name, _initial, _max)					\
+#define ARX_ATTR(_name, _initial, _max, _names)				\
 	static struct arx_attr arx_attr_##_name = {			\
 		.attr = {						\
 			.attr = { .name = #_name, .mode = 0644 },	\
@@ -89,16 +103,25 @@ static ssize_t arx_attr_store(struct device *device,
 		.offset = offsetof(struct arx_dev, _name),		\
 		.initial = _initial,					\
 		.max = _max,						\
+		.names = _names,					\
 	}
 
-ARX_ATTR(capture, 0, 1);
+static const char *const arx_attr_cc_names[] = {
+	[ARX_CC_FIXED] = "fixed",
+	[ARX_CC_DELAY] = "delay",
+	[ARX_CC_DCQCN] = "dcqcn",
+};
+
+ARX_ATTR(capture, 0, 1, NULL);
+ARX_ATTR(cc, ARX_CC_FIXED, ARX_CC_DCQCN, arx_attr_cc_names);
 /* CS6, network control: what ConnectX sends by default. */
-ARX_ATTR(cnp_dscp, 48, 63);
-ARX_ATTR(doorbell_usecs, 400, USEC_PER_SEC);
-ARX_ATTR(ecn, 0, 1);
+ARX_ATTR(cnp_dscp, 48, 63, NULL);
+ARX_ATTR(doorbell_usecs, 400, USEC_PER_SEC, NULL);
+ARX_ATTR(ecn, 0, 1, NULL);
 
 static struct attribute *arx_attrs[] = {
 	&arx_attr_capture.attr.attr,
+	&arx_attr_cc.attr.attr,
 	&arx_attr_cnp_dscp.attr.attr,
 	&arx_attr_doorbell_usecs.attr.attr,
 	&arx_attr_ecn.attr.attr,

@@ -8,6 +8,7 @@
 #include <linux/timekeeping.h>
 
 #include "cnp.h"
+#include "congestion.h"
 #include "tx.h"
 
 /* At most one CNP of a QP in this time, in units of 1024 ns. */
@@ -50,17 +51,20 @@ static void arx_cnp_send(struct arx_qp *qp)
 }
 
 /*
- * Send a CNP, unless the last one was sent a moment ago. The clock is read
- * after cnp_sent: a CPU that sees when another CPU has sent a CNP then reads no
- * earlier time. An earlier time would look like one long after that CNP.
+ * Send a CNP, unless the last one was sent a moment ago: false. The clock is
+ * read after cnp_sent: a CPU that sees when another CPU has sent a CNP then
+ * reads no earlier time. An earlier time would look like one long after that
+ * CNP.
  */
-static void arx_cnp_ask(struct arx_qp *qp)
+static bool arx_cnp_ask(struct arx_qp *qp)
 {
 	u32 last = smp_load_acquire(&qp->cnp_sent); /* see arx_cnp_is_due() */
 	u32 now = ktime_get_ns() >> 10;
 
-	if (arx_cnp_is_due(qp, last, now))
-		arx_cnp_send(qp);
+	if (!arx_cnp_is_due(qp, last, now))
+		return false;
+	arx_cnp_send(qp);
+	return true;
 }
 
 /**
@@ -73,8 +77,12 @@ static void arx_cnp_ask(struct arx_qp *qp)
 void arx_cnp_marked(struct arx_qp *qp, const struct arx_run *run)
 {
 	arx_count_add(qp, ECN_MARKED, run->npkts);
-	if (arx_qp_is_acked(qp) && run->h.op != ARX_OP_ACK)
-		arx_cnp_ask(qp);
+	if (!arx_qp_is_acked(qp) || run->h.op == ARX_OP_ACK ||
+	    !arx_cnp_ask(qp))
+		return;
+	/* Fewer READs are requested, too, if the peer ignores the CNP. */
+	if (run->h.op == ARX_OP_READ_RESPONSE)
+		arx_congestion_cnp(qp);
 }
 
 /**
@@ -86,5 +94,8 @@ void arx_cnp_marked(struct arx_qp *qp, const struct arx_run *run)
  */
 void arx_cnp_rx(struct arx_qp *qp, const struct arx_headers *h)
 {
-	arx_count(qp, CNP_IGNORED);
+	if (h->flags & ARX_BECN && arx_congestion_cnp(qp))
+		arx_count(qp, CNP_HANDLED);
+	else
+		arx_count(qp, CNP_IGNORED);
 }

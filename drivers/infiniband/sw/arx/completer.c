@@ -7,6 +7,7 @@
 
 #include "compat.h"
 #include "completer.h"
+#include "congestion.h"
 #include "cq.h"
 #include "loss.h"
 #include "schedule.h"
@@ -215,6 +216,7 @@ static void arx_completer_rewind(struct arx_qp *qp)
 
 	if (comp->loss)
 		arx_loss_forget(comp->loss, comp->una);
+	arx_congestion_rewound(qp);
 	comp->timer_una = arx_psn_add(comp->una, -1);
 	arx_publish(&comp->rewinds, comp->rewinds + 1);
 }
@@ -263,6 +265,8 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 		arx_loss_advance(comp->loss, una, ktime_get_ns());
 		WRITE_ONCE(comp->rtt, comp->loss->srtt);
 	}
+	if (unlikely(comp->steered))
+		arx_congestion_acked(qp, una);
 	arx_publish(&comp->una, una);
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
@@ -334,6 +338,7 @@ static __cold void arx_completer_gap(struct arx_qp *qp)
 		return;
 	comp->gap = true;
 	arx_count(qp, IMPLIED_NAK);
+	arx_congestion_lost(qp, comp->una, 1);
 	arx_completer_rewind(qp);
 }
 
@@ -357,6 +362,8 @@ static __cold void arx_completer_ask(struct arx_qp *qp)
 	    arx_psn_diff(end, first) > 0)
 		end = first;
 	arx_loss_ask(comp->loss, end);
+	arx_congestion_lost(qp, comp->una,
+			    (end - comp->una) & ARX_PSN_MASK);
 	arx_count(qp, IMPLIED_NAK);
 	arx_completer_fill(qp);
 }
@@ -446,6 +453,7 @@ static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 	if (arx_loss_report(comp->loss, words, run->len / sizeof(*words),
 			    arx_published(&qp->req.nxt), ktime_get_ns()))
 		arx_completer_fill(qp);
+	arx_congestion_reported(qp);
 	if (arx_loss_hold(comp->loss))
 		arx_completer_start_probe(qp);
 	return true;
@@ -460,8 +468,11 @@ static __cold void arx_completer_nak(struct arx_qp *qp, struct arx_run *run)
 		return;
 	if (code == ARX_NAK_SEQ_ERR) {
 		arx_count(qp, RCVD_SEQ_NAK);
-		if (!arx_completer_learn(qp, run))
-			arx_completer_retry(qp);
+		if (arx_completer_learn(qp, run))
+			return;
+		/* One packet at least: the peer does not report which. */
+		arx_congestion_lost(qp, qp->comp.una, 1);
+		arx_completer_retry(qp);
 		return;
 	}
 	arx_completer_count_nak(qp, code);
@@ -838,6 +849,8 @@ void arx_completer_arm(struct arx_qp *qp)
 	smp_mb();
 	if (unlikely(READ_ONCE(comp->loss)))
 		arx_completer_watch_loss(qp);
+	if (unlikely(arx_congestion_measures(qp)))
+		arx_congestion_sent(qp);
 	if (!arx_completer_unwatched(qp))
 		return;
 
@@ -934,6 +947,7 @@ bool arx_completer_expired(struct arx_qp *qp)
 		arx_count(qp, TIMEOUTS);
 		trace_arx_timer(qp, false, comp->retries_left);
 		comp->gap = false;
+		arx_congestion_timeout(qp);
 		go = arx_completer_retry(qp);
 		if (!go)
 			goto out;
@@ -1047,6 +1061,7 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 	} else if (arx_completer_fill_left(comp, req)) {
 		fill = ARX_FILL_REST;
 	} else if (arx_loss_next(loss, req->nxt, ktime_get_ns(), psn, n)) {
+		arx_congestion_lost(qp, *psn, *n);
 		fill = ARX_FILL_NEXT;
 	} else if ((loss->ask || loss->probe) && comp->una != req->nxt) {
 		arx_completer_fill_tail(qp, psn, n);

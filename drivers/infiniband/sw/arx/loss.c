@@ -163,6 +163,19 @@ static bool arx_loss_is_there(struct arx_loss *loss, u32 psn, u64 now)
 	return true;
 }
 
+/**
+ * arx_loss_has - true if the peer has reported a packet
+ * @loss: of a QP
+ * @psn: any PSN
+ *
+ * Return: true if it has; false for PSNs that are acknowledged.
+ */
+bool arx_loss_has(const struct arx_loss *loss, u32 psn)
+{
+	return ((psn - loss->una) & ARX_PSN_MASK) < ARX_REPORT_SPAN &&
+	       test_bit(arx_loss_bit(psn), loss->there);
+}
+
 /* True if a PSN before @due is to be sent again. */
 static bool arx_loss_misses(const struct arx_loss *loss, u32 psn)
 {

@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "completer.h"
+#include "congestion.h"
 #include "cq.h"
 #include "rdatomic.h"
 #include "requester.h"
@@ -416,6 +417,7 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);
 	WRITE_ONCE(comp->rtt, 0);
+	arx_congestion_forget(qp);
 	arx_watch_forget(qp);
 	arx_ring_consume(&qp->sq, comp->done);
 }
@@ -652,6 +654,8 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 		qp->req.drained = false;
 	if (state == IB_QPS_RTR && !arx_qp_is_connected(qp))
 		qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
+	if (state == IB_QPS_RTR && arx_qp_is_acked(qp))
+		qp->cc = READ_ONCE(arx_qp_dev(qp)->cc);
 	arx_qp_set_state(qp, state);
 	if (state == IB_QPS_ERR)
 		arx_qp_schedule(qp);
@@ -825,6 +829,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_qp_destroy_sq(qp);
 	arx_qp_destroy_rq(qp);
 	kfree(qp->comp.loss);
+	arx_congestion_forget(qp);
 	av = rcu_dereference_protected(qp->av, true);
 	if (av)
 		arx_av_put(av);

@@ -17,6 +17,7 @@
 #include <linux/workqueue.h>
 
 #include "arx.h"
+#include "cc.h"
 #include "keep.h"
 #include "recvq.h"
 #include "run.h"
@@ -151,6 +152,14 @@ static inline bool arx_paging_is_busy(const struct arx_paging *paging)
 	return job && job != ARX_PAGING_FAILED;
 }
 
+/*
+ * Packets of SENDs and WRITEs in flight, as long as nothing controls
+ * congestion: this bounds a burst into a receiver's backlog; 512 packets of
+ * 4 KiB cover 2 MiB. A READ or atomic counts as no packet here: its responses,
+ * which take PSNs, too, come the other way.
+ */
+#define ARX_WINDOW		512
+
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
@@ -176,7 +185,8 @@ enum arx_req_pending {
  * @resume: if @filling, PSN to go to after that
  * @rd_sent: READs and atomics handed over, counted like comp.rd_done
  * @rd_psns: their PSNs, counted like comp.rd_psns
- * @unacked: packets sent since the last acknowledge request
+ * @unacked: packets sent since the last acknowledge request; ARX_ACK_EVERY if
+ *	the packets that asked may not have left, so that the next run asks
  * @flush_end: if @flushes, SQ index after the last WQE that SQE left unsent
  * @out: its transmit side; the batch is empty between turns
  * @waiting: waits for the completer; published, see arx_requester_run()
@@ -398,6 +408,20 @@ struct arx_resp {
 } ____cacheline_aligned;
 
 /**
+ * struct arx_rtt - measures round trips, one at a time; see congestion.c
+ * @psn: its acknowledgment ends the round trip
+ * @newest: req.nxt when packets were last sent
+ * @began: when the round trip began, in ns, 0: none is measured
+ * @tick: time of the last measurement in jiffies; published
+ */
+struct arx_rtt {
+	u32 psn;
+	u32 newest;
+	u64 began;
+	unsigned long tick;
+};
+
+/**
  * struct arx_comp - the completer: ACKs and read data to completions
  * @lock: serialises all of it
  * @una: oldest PSN not acknowledged; published
@@ -428,6 +452,9 @@ struct arx_resp {
  *	and how late packets may be: a network that lost one packet will lose
  *	more. It takes 4 KiB of memory
  * @rtt: round trip time that @loss has measured, in ns, for details; 0: unknown
+ * @cc: congestion control; NULL until there was congestion; published
+ * @steered: there is @cc, or a round trip is being measured
+ * @trip: round trips, for @cc
  * @probe: timer of @loss
  * @retransmit: expires when nothing was acknowledged for attr.timeout
  * @rnr: ends @rnr_wait
@@ -455,6 +482,9 @@ struct arx_comp {
 	u32 fills;
 	struct arx_loss *loss;
 	u64 rtt;
+	struct arx_cc *cc;
+	bool steered;
+	struct arx_rtt trip;
 	struct hrtimer probe;
 	struct timer_list retransmit;
 	struct hrtimer rnr;
@@ -475,6 +505,8 @@ struct arx_comp {
  * @may: enum arx_qp_may: what @state allows, without the half that is missing;
  *	written with @state
  * @acked: the service acknowledges: lost packets are sent again, in order
+ * @cc: enum arx_cc_kind; the attribute of the device when the QP entered RTR.
+ *	ARX_CC_FIXED if the service does not acknowledge
  * @sq_sig_all: every send is signalled
  * @tx_blocked: @tx_sk was full; the context that clears the flag schedules the
  *	QP
@@ -533,6 +565,7 @@ struct arx_qp {
 	u8 halves;
 	u8 may;
 	bool acked;
+	u8 cc;
 	bool sq_sig_all;
 	bool tx_blocked;
 	bool tx_behind;

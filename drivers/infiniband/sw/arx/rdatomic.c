@@ -12,6 +12,7 @@
 
 #include "ack.h"
 #include "completer.h"
+#include "congestion.h"
 #include "loss.h"
 #include "paging.h"
 #include "rdatomic.h"
@@ -540,6 +541,7 @@ static int arx_rdatomic_payload(struct arx_qp *qp, struct arx_iter *it,
 static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 				  struct arx_reply *reply, u32 most)
 {
+	struct arx_cc *cc = arx_congestion_pacer(qp);
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
 	struct arx_key_use use =
@@ -550,6 +552,11 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	u32 len;
 	int err;
 
+	if (unlikely(cc)) {
+		if (arx_congestion_waits(qp, cc))
+			return -EAGAIN;
+		most = min(most, arx_cc_burst(cc) * qp->mtu);
+	}
 	arx_rdatomic_headers(qp, &run, ARX_OP_READ_RESPONSE,
 			     arx_psn_add(rd->psn, reply->sent));
 	run.h.msn = rd->msn;
@@ -574,6 +581,8 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	arx_iter_end(&run.payload);	/* the packets hold the pages */
 	if (err == -EAGAIN || err == -EFAULT)
 		return err;
+	if (unlikely(cc))
+		arx_congestion_charge(qp, cc, &run);
 	reply->sent += run.npkts;
 	return run.len;
 }

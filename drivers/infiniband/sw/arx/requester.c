@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "completer.h"
+#include "congestion.h"
 #include "loopback.h"
 #include "paging.h"
 #include "requester.h"
@@ -21,14 +22,6 @@
 #include "tx.h"
 #include "watch.h"
 
-/*
- * Packets of SENDs and WRITEs in flight. Without congestion control this bounds
- * a burst into a receiver's backlog; 512 packets of 4 KiB cover 2 MiB. A READ
- * or atomic counts as no packet here: its responses, which take PSNs, too, come
- * the other way.
- */
-#define ARX_WINDOW		512
-
 /* Bytes of outstanding READ responses; the last READ may have any length. */
 #define ARX_READ_BYTES		(2U * 1024 * 1024)
 
@@ -39,6 +32,12 @@
  * receiving program would never run to post a WQE.
  */
 #define ARX_WINDOW_RNR		4
+
+/*
+ * Packets that are sent again may be this far from the oldest one, however
+ * small the window is: what lies in between has arrived or was lost.
+ */
+#define ARX_WINDOW_FILL		8U
 
 /* 9.7.2: PSNs in flight can be ordered as long as they are half of all. */
 #define ARX_PSN_SPAN		BIT(23)
@@ -68,6 +67,7 @@ enum arx_turn {
 	ARX_TURN_IDLE, /* nothing to send, or a QP that does not send */
 	ARX_TURN_WAIT,		/* waits for the completer */
 	ARX_TURN_BLOCKED,	/* waits for the socket; tx.c wakes the QP */
+	ARX_TURN_PACED,		/* waits for the QP's rate; a timer wakes it */
 	ARX_TURN_DROPPED, /* this machine dropped packets; tx.c wakes the QP */
 	ARX_TURN_PAGES,		/* waits for pages; paging.c starts the QP */
 	ARX_TURN_SPENT,		/* its share is used up */
@@ -78,6 +78,7 @@ static const char *const arx_turn_names[] = {
 	[ARX_TURN_IDLE]		= "idle",
 	[ARX_TURN_WAIT]		= "wait",
 	[ARX_TURN_BLOCKED]	= "blocked",
+	[ARX_TURN_PACED]	= "paced",
 	[ARX_TURN_DROPPED]	= "dropped",
 	[ARX_TURN_PAGES]	= "pages",
 	[ARX_TURN_SPENT]	= "spent",
@@ -370,6 +371,7 @@ arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 	arx_iter_end(&run->payload);
 	if (err == -EAGAIN) {
 		arx_requester_uncover(qp, nxt);
+		req->unacked = ARX_ACK_EVERY;
 		return ARX_TURN_BLOCKED;
 	}
 	if (err == -EFAULT) {
@@ -445,36 +447,64 @@ static u32 arx_requester_rd_flying(const struct arx_qp *qp)
 }
 
 /*
+ * The window of a controller is closed. It may have shrunk, so that perhaps
+ * none of the packets in flight asks for an acknowledgment: then one more is
+ * sent, which does.
+ */
+static __cold u32 arx_requester_closed(const struct arx_qp *qp,
+				       struct arx_cc *cc)
+{
+	WRITE_ONCE(cc->limited, true);
+	return qp->req.unacked ? 1 : 0;
+}
+
+/*
  * Number of packets of SENDs and WRITEs that the window allows. The PSNs of
  * READs are read after @una; in the other order, PSNs might be subtracted as
  * acknowledged that @una does not count as acknowledged yet.
  */
 static u32 arx_requester_window(const struct arx_qp *qp)
 {
+	struct arx_cc *cc = arx_congestion_of(qp);
 	u32 span = ARX_PSN_SPAN;
 	u32 window = ARX_WINDOW;
 	u32 flying, reads;
 
 	if (!arx_qp_is_acked(qp))
 		return window;
+	if (unlikely(cc))
+		window = max(READ_ONCE(cc->window),
+			     qp->req.filling ? ARX_WINDOW_FILL : 1);
 	if (READ_ONCE(qp->comp.rnr_row))
-		window = ARX_WINDOW_RNR;
+		window = min(window, ARX_WINDOW_RNR);
 	flying = arx_requester_flying(qp);
 	if (flying >= span)
 		return 0;
 	reads = arx_requester_rd_flying(qp);
 	span -= flying;
 	flying -= min(flying, reads);
-	return flying < window ? min(window - flying, span) : 0;
+	if (flying < window)
+		return min(window - flying, span);
+	if (unlikely(cc))
+		return arx_requester_closed(qp, cc);
+	return 0;
 }
 
 /* True if a READ or atomic with @n PSNs may be sent. */
 static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 {
+	struct arx_cc *cc = arx_congestion_of(qp);
 	const struct arx_req *req = &qp->req;
+	u32 bytes = ARX_READ_BYTES;
 
-	if ((u64)arx_requester_rd_flying(qp) * qp->mtu >= ARX_READ_BYTES)
+	/* The controller's window bounds responses, too. */
+	if (unlikely(cc))
+		bytes = min(bytes, READ_ONCE(cc->window) * qp->mtu);
+	if ((u64)arx_requester_rd_flying(qp) * qp->mtu >= bytes) {
+		if (unlikely(cc))
+			WRITE_ONCE(cc->limited, true);
 		return false;
+	}
 	return req->rd_sent - arx_published(&qp->comp.rd_done) <
 	       qp->attr.max_rd_atomic && arx_requester_window(qp) &&
 	       arx_requester_flying(qp) + n <= ARX_PSN_SPAN;
@@ -497,15 +527,22 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 					   struct arx_av *av,
 					   struct arx_share *share)
 {
+	struct arx_cc *cc = arx_congestion_of(qp);
 	struct arx_req *req = &qp->req;
 	u32 left = swqe->length - req->offset;
 	u32 window = arx_requester_window(qp);
 	struct arx_run run __uninitialized;
 	struct arx_pages want;
+	enum arx_turn turn;
 	u32 len;
 
 	if (!window)
 		return ARX_TURN_WAIT;
+	if (unlikely(cc)) {
+		if (arx_congestion_waits(qp, cc))
+			return ARX_TURN_PACED;
+		window = min(window, arx_cc_burst(cc));
+	}
 	if (unlikely(req->filling))
 		window = min_t(u32, window,
 			       arx_psn_diff(req->fill_end, req->psn));
@@ -552,7 +589,10 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		req->unacked = 0;
 	}
 	share->bytes -= min(share->bytes, run.len);
-	return arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
+	turn = arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
+	if (unlikely(cc) && turn == ARX_TURN_GO)
+		arx_congestion_charge(qp, cc, &run);
+	return turn;
 }
 
 /*
@@ -862,8 +902,10 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 	out->dropped = false;
 	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		return turn == ARX_TURN_BLOCKED ? ARX_TURN_SPENT : turn;
-	if (arx_qp_is_acked(qp))
+	if (arx_qp_is_acked(qp)) {
 		arx_requester_go_to(qp, out->lost);
+		qp->req.unacked = ARX_ACK_EVERY;
+	}
 	return ARX_TURN_DROPPED;
 }
 

@@ -69,6 +69,25 @@ void arx_qp_schedule_later(struct arx_qp *qp)
 }
 
 /**
+ * arx_qp_schedule_in - run requester and responder after a time
+ * @qp: any QP that is not being destroyed
+ * @ns: the time
+ *
+ * For a stage that sends at a certain rate. An earlier time stays: the QP then
+ * asks again. If both stages ask at once, one of them may run as late as the
+ * other asked for.
+ *
+ * Context: any but hard interrupts.
+ */
+void arx_qp_schedule_in(struct arx_qp *qp, u64 ns)
+{
+	if (hrtimer_is_queued(&qp->retry) &&
+	    ktime_to_ns(hrtimer_get_remaining(&qp->retry)) <= (s64)ns)
+		return;
+	hrtimer_start(&qp->retry, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+}
+
+/**
  * arx_qp_schedule_cancel - end the timer of arx_qp_schedule_later()
  * @qp: about to be destroyed; no stage runs any more
  *

@@ -11,6 +11,7 @@
 void arx_qp_schedule(struct arx_qp *qp);
 void arx_qp_schedule_init(struct arx_qp *qp);
 void arx_qp_schedule_later(struct arx_qp *qp);
+void arx_qp_schedule_in(struct arx_qp *qp, u64 ns);
 void arx_qp_schedule_cancel(struct arx_qp *qp);
 void arx_qp_schedule_on(struct arx_qp *qp, int cpu);
 void arx_qp_wake_worker(struct arx_qp *qp);

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Congestion of a QP's path: measures round trips, begins to control the QP
+ * when there is a sign of congestion, and passes losses, CNPs and
+ * acknowledgments to the controller (cc.h). A QP without congestion has no
+ * controller, and sends at full speed.
+ */
+
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+
+#include "congestion.h"
+#include "loss.h"
+#include "schedule.h"
+
+/*
+ * A round trip this long is a sign of congestion. A flow that was first in a
+ * long queue loses nothing, while later flows give way to it. A full window
+ * takes less time on a link of 1 Gbit/s.
+ */
+#define ARX_CONGESTION_LONG	(20 * NSEC_PER_MSEC)
+
+/* Bytes of headers of a full packet: Ethernet, IPv6, UDP, BTH, ICRC. */
+#define ARX_CONGESTION_HEADERS	(14 + 40 + 8 + 12 + 4)
+
+static const struct arx_cc_ops *const arx_congestion_ops[] = {
+	[ARX_CC_FIXED] = NULL,
+	[ARX_CC_DELAY] = &arx_cc_delay_ops,
+	[ARX_CC_DCQCN] = &arx_cc_dcqcn_ops,
+};
+
+/*
+ * Begin to control a QP. Returns its state, or NULL: nothing is to control the
+ * QP, its peer is on this machine, or there is no memory.
+ */
+static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
+{
+	const struct arx_cc_ops *ops = arx_congestion_ops[qp->cc];
+	struct arx_comp *comp = &qp->comp;
+	struct arx_cc *cc = comp->cc;
+
+	if (cc || !ops || READ_ONCE(qp->req.local))
+		return cc;
+	cc = kzalloc(sizeof(*cc), GFP_ATOMIC | __GFP_NOWARN);
+	if (!cc)
+		return NULL;
+	arx_cc_init(cc, ops, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW,
+		    ktime_get_real_ns() - now, now);
+	/* Pairs with arx_congestion_of(). */
+	smp_store_release(&comp->cc, cc);
+	comp->steered = true;
+	return cc;
+}
+
+/**
+ * arx_congestion_sent - packets were sent: measure a round trip, unless one is
+ *	being measured
+ * @qp: RC QP
+ *
+ * Context: any but hard interrupts; completer's lock not held.
+ */
+void arx_congestion_sent(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_rtt *rtt = &comp->trip;
+	u32 nxt;
+
+	spin_lock_bh(&comp->lock);
+	nxt = arx_published(&qp->req.nxt);
+	WRITE_ONCE(rtt->tick, arx_congestion_tick());
+	/* The last packet is an old one if none was sent for the first time. */
+	if (comp->una != nxt && rtt->newest != nxt && !rtt->began) {
+		rtt->psn = arx_psn_add(nxt, -1);
+		rtt->began = ktime_get_ns();
+		comp->steered = true;
+	}
+	rtt->newest = nxt;
+	spin_unlock_bh(&comp->lock);
+}
+
+/* @n packets are acknowledged, and @ns is a round trip or 0. */
+static void arx_congestion_ack(struct arx_qp *qp, u32 n, u64 ns, u64 now)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_cc *cc = comp->cc;
+
+	if (!cc && ns > ARX_CONGESTION_LONG)
+		cc = arx_congestion_begin(qp, now);
+	else if (cc)
+		cc->ops->ack(cc, n, ns, now);
+	comp->steered = cc || comp->trip.began;
+}
+
+static u64 arx_congestion_end_rtt(struct arx_rtt *rtt, u64 now)
+{
+	u64 ns = max(now - rtt->began, 1);
+
+	rtt->began = 0;
+	return ns;
+}
+
+/**
+ * arx_congestion_acked - packets are acknowledged
+ * @qp: RC QP
+ * @una: oldest PSN that is not acknowledged; comp.una is still the one before
+ *
+ * Context: completer's lock held.
+ */
+void arx_congestion_acked(struct arx_qp *qp, u32 una)
+{
+	struct arx_comp *comp = &qp->comp;
+	struct arx_rtt *rtt = &comp->trip;
+	u64 now = ktime_get_ns();
+	u64 ns = 0;
+
+	if (rtt->began && arx_psn_diff(una, rtt->psn) > 0)
+		ns = arx_congestion_end_rtt(rtt, now);
+	arx_congestion_ack(qp, arx_psn_diff(una, comp->una), ns, now);
+}
+
+/**
+ * arx_congestion_reported - the peer has reported which packets it has
+ * @qp: RC QP that notes its losses
+ *
+ * Context: completer's lock held.
+ */
+void arx_congestion_reported(struct arx_qp *qp)
+{
+	struct arx_rtt *rtt = &qp->comp.trip;
+	u64 now = ktime_get_ns();
+
+	if (rtt->began && arx_loss_has(qp->comp.loss, rtt->psn))
+		arx_congestion_ack(qp, 0, arx_congestion_end_rtt(rtt, now),
+				   now);
+}
+
+/**
+ * arx_congestion_lost - packets are lost, and are about to be sent again
+ * @qp: RC QP
+ * @psn: the first of them
+ * @n: their number
+ *
+ * Context: completer's lock held.
+ */
+void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
+{
+	struct arx_rtt *rtt = &qp->comp.trip;
+	u64 now = ktime_get_ns();
+	struct arx_cc *cc = arx_congestion_begin(qp, now);
+
+	if (((rtt->psn - psn) & ARX_PSN_MASK) < n)
+		rtt->began = 0;
+	if (cc)
+		cc->ops->loss(cc, n, now);
+}
+
+/**
+ * arx_congestion_timeout - the retransmission timer has expired
+ * @qp: RC QP
+ *
+ * Context: completer's lock held.
+ */
+void arx_congestion_timeout(struct arx_qp *qp)
+{
+	u64 now = ktime_get_ns();
+	struct arx_cc *cc = arx_congestion_begin(qp, now);
+
+	if (cc)
+		cc->ops->timeout(cc, now);
+}
+
+/**
+ * arx_congestion_cnp - the peer has sent a CNP, or what the peer sends arrives
+ *	marked
+ * @qp: RC QP
+ *
+ * Context: bottom halves off; no QP lock held.
+ * Return: true if that makes the QP send more slowly.
+ */
+bool arx_congestion_cnp(struct arx_qp *qp)
+{
+	struct arx_cc *cc;
+	u64 now;
+
+	spin_lock(&qp->comp.lock);
+	now = ktime_get_ns();
+	cc = arx_congestion_begin(qp, now);
+	if (cc)
+		cc->ops->cnp(cc, now);
+	spin_unlock(&qp->comp.lock);
+	return cc;
+}
+
+/**
+ * arx_congestion_waits - true if a stage must not send yet
+ * @qp: RC QP
+ * @cc: its congestion control
+ *
+ * If it must not, the QP is scheduled when it may.
+ *
+ * Context: bottom halves off; lock of the stage held.
+ */
+bool arx_congestion_waits(struct arx_qp *qp, struct arx_cc *cc)
+{
+	u64 wait = arx_cc_wait(cc, ktime_get_ns());
+
+	if (!wait)
+		return false;
+	WRITE_ONCE(cc->limited, true);
+	arx_qp_schedule_in(qp, wait);
+	return true;
+}
+
+/**
+ * arx_congestion_charge - a stage has sent a run
+ * @qp: RC QP
+ * @cc: its congestion control
+ * @run: the run. READ responses are not acknowledged, so they count as if they
+ *	were
+ *
+ * Context: bottom halves off; lock of the stage held.
+ */
+void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
+			   const struct arx_run *run)
+{
+	u64 now = ktime_get_ns();
+
+	arx_cc_charge(cc, run->len + run->npkts * ARX_CONGESTION_HEADERS, now);
+	if (run->h.op != ARX_OP_READ_RESPONSE)
+		return;
+	spin_lock(&qp->comp.lock);
+	cc->ops->ack(cc, run->npkts, 0, now);
+	spin_unlock(&qp->comp.lock);
+}
+
+/**
+ * arx_congestion_forget - end the control of a QP
+ * @qp: all of its locks are held, or nothing uses it any more
+ */
+void arx_congestion_forget(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	kfree(comp->cc);
+	WRITE_ONCE(comp->cc, NULL);
+	comp->trip.began = 0;
+	comp->steered = false;
+}

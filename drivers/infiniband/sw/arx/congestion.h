@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What a QP knows about congestion on its path, and what follows from it. */
+#ifndef ARX_CONGESTION_H
+#define ARX_CONGESTION_H
+
+#include <linux/jiffies.h>
+
+#include "cc.h"
+#include "qp.h"
+
+void arx_congestion_sent(struct arx_qp *qp);
+void arx_congestion_acked(struct arx_qp *qp, u32 una);
+void arx_congestion_reported(struct arx_qp *qp);
+void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n);
+void arx_congestion_timeout(struct arx_qp *qp);
+bool arx_congestion_cnp(struct arx_qp *qp);
+bool arx_congestion_waits(struct arx_qp *qp, struct arx_cc *cc);
+void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
+			   const struct arx_run *run);
+void arx_congestion_forget(struct arx_qp *qp);
+
+/**
+ * arx_congestion_of - the congestion control of a QP
+ * @qp: any QP
+ *
+ * Context: any of the QP's locks held, so that it stays.
+ * Return: its state, or NULL: there was no congestion, or nothing controls it.
+ */
+static inline struct arx_cc *arx_congestion_of(const struct arx_qp *qp)
+{
+	/* Its fields are read by address: pairs with arx_congestion_begin(). */
+	return READ_ONCE(qp->comp.cc);
+}
+
+/**
+ * arx_congestion_pacer - the congestion control of a QP if it sets a rate
+ * @qp: any QP
+ *
+ * Context: as arx_congestion_of().
+ * Return: its state, or NULL.
+ */
+static inline struct arx_cc *arx_congestion_pacer(const struct arx_qp *qp)
+{
+	struct arx_cc *cc = arx_congestion_of(qp);
+
+	return unlikely(cc) && READ_ONCE(cc->rate) ? cc : NULL;
+}
+
+/* At most one round trip is measured in a tick. */
+static inline unsigned long arx_congestion_tick(void)
+{
+	return jiffies;
+}
+
+/**
+ * arx_congestion_measures - true if packets that were sent may begin the
+ *	measurement of a round trip
+ * @qp: any QP
+ *
+ * That is never so for a peer on this machine, nor without a chosen controller.
+ */
+static inline bool arx_congestion_measures(const struct arx_qp *qp)
+{
+	const struct arx_comp *comp = &qp->comp;
+
+	if (likely(!qp->cc))
+		return false;
+	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt) &&
+	       (READ_ONCE(comp->trip.tick) != arx_congestion_tick() ||
+		READ_ONCE(comp->cc)) &&
+	       !READ_ONCE(qp->req.local);
+}
+
+/**
+ * arx_congestion_rewound - a measurement ends without a result, because packets
+ *	are sent again
+ * @qp: its completer's lock is held
+ */
+static inline void arx_congestion_rewound(struct arx_qp *qp)
+{
+	qp->comp.trip.began = 0;
+}
+
+#endif /* ARX_CONGESTION_H */

@@ -47,34 +47,37 @@ arx_iter_sge_use(const struct arx_iter *it, const struct arx_sge *sge, u32 len)
 }
 
 /*
- * Hold the key of the current entry for its first @end bytes. Most often, all
- * of the entry is in the region, and no later packet needs another check.
+ * Hold the key of the current entry for its first @end bytes only: the entry
+ * ends behind its region.
  */
-static noinline enum arx_key_answer arx_iter_sge_grant(struct arx_iter *it,
-						       u32 end)
+static noinline bool arx_iter_sge_hold_part(struct arx_iter *it, u32 end)
 {
-	const struct arx_sge *sge = it->sge.list;
-	struct arx_key_use use = arx_iter_sge_use(it, sge, sge->length);
+	struct arx_key_use use = arx_iter_sge_use(it, it->sge.list, end);
 	enum arx_key_answer answer;
 
-	it->sge.granted = sge->length;
-	if (!it->key && arx_key_get(&use, &it->key) == ARX_KEY_GRANTED)
-		return ARX_KEY_GRANTED;
-	use.length = end;
 	answer = it->key ? arx_key_check(&use) : arx_key_get(&use, &it->key);
 	it->sge.granted = answer == ARX_KEY_GRANTED ? end : 0;
-	return answer;
+	return answer == ARX_KEY_GRANTED;
 }
 
-/* Hold the key of the current entry for its next @len bytes at most. */
-static __always_inline enum arx_key_answer
-arx_iter_sge_hold(struct arx_iter *it, u32 len)
+/*
+ * Hold the key of the current entry for its next @len bytes, if it has that
+ * many. Most often all of the entry is in its region, and the key is looked up
+ * once for all packets.
+ */
+static __always_inline bool arx_iter_sge_hold(struct arx_iter *it, u32 len)
 {
-	u32 end = it->sge.off + min(len, it->sge.list->length - it->sge.off);
+	u32 all = it->sge.list->length;
+	u32 end = it->sge.off + min(len, all - it->sge.off);
+	struct arx_key_use use = arx_iter_sge_use(it, it->sge.list, all);
 
 	if (it->key && end <= it->sge.granted)
-		return ARX_KEY_GRANTED;
-	return arx_iter_sge_grant(it, end);
+		return true;
+	if (!it->key && arx_key_get(&use, &it->key) == ARX_KEY_GRANTED) {
+		it->sge.granted = all;
+		return true;
+	}
+	return arx_iter_sge_hold_part(it, end);
 }
 
 /**
@@ -93,7 +96,7 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 	/* The bytes at it->at are of the current entry, whose key is held. */
 	if (!it->room && !arx_iter_sge_skip_empty(it))
 		return false;
-	if (arx_iter_sge_hold(it, len) != ARX_KEY_GRANTED)
+	if (!arx_iter_sge_hold(it, len))
 		return false;
 
 	sge = it->sge.list;
@@ -171,7 +174,7 @@ static __always_inline void *arx_iter_next_sge(struct arx_iter *it, u32 *len)
 	void *at;
 
 	if (!arx_iter_sge_skip_empty(it) ||
-	    arx_iter_sge_hold(it, *len) != ARX_KEY_GRANTED)
+	    !arx_iter_sge_hold(it, *len))
 		return NULL;
 
 	sge = it->sge.list;

@@ -694,6 +694,17 @@ static void run__check_holds_key(struct kunit *test)
 	free_fast(t);
 }
 
+/* True if the keys allow access to the first @len bytes; may hold the first. */
+static bool allowed(struct arx_iter *it, u32 len)
+{
+	bool ok;
+
+	rcu_read_lock();
+	ok = arx_iter_check(it, len);
+	rcu_read_unlock();
+	return ok;
+}
+
 /* An entry may end behind its region; only bytes that are used count. */
 static void run__ends_behind_region(struct kunit *test)
 {
@@ -704,12 +715,10 @@ static void run__ends_behind_region(struct kunit *test)
 	t->sge[0].addr = BLOCK - 8;
 	t->sge[0].length = 100;
 	it = begin(t, ARX_ITER_SGE);
-	rcu_read_lock();
-	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 9));
-	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 4));
-	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 9));
-	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 101));
-	rcu_read_unlock();
+	KUNIT_EXPECT_FALSE(test, allowed(&it, 9));
+	KUNIT_EXPECT_TRUE(test, allowed(&it, 4));
+	KUNIT_EXPECT_FALSE(test, allowed(&it, 9));
+	KUNIT_EXPECT_FALSE(test, allowed(&it, 101));
 	KUNIT_EXPECT_EQ(test, take(t, &it, 4, 4), ARX_COPY_OK);
 	EXPECT_USERS(test, 1, 0);
 	/* The second packet of a message needs more than the first. */
@@ -724,14 +733,55 @@ static void run__ends_behind_region(struct kunit *test)
 	t->sge[1].addr = BLOCK - 8;
 	t->sge[1].length = 100;
 	it = begin(t, ARX_ITER_SGE);
-	rcu_read_lock();
-	KUNIT_EXPECT_TRUE(test, arx_iter_check(&it, 16));
-	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 17));
-	KUNIT_EXPECT_FALSE(test, arx_iter_check(&it, 109));
-	rcu_read_unlock();
+	KUNIT_EXPECT_TRUE(test, allowed(&it, 16));
+	KUNIT_EXPECT_FALSE(test, allowed(&it, 17));
+	KUNIT_EXPECT_FALSE(test, allowed(&it, 109));
 	KUNIT_EXPECT_EQ(test, take(t, &it, 16, 16), ARX_COPY_OK);
 	arx_iter_end(&it);
 	free_fast(t);
+}
+
+/* True if the first @len bytes lack pages, of @ahead in the message. */
+static bool lacks(struct arx_iter *it, u32 len, u32 ahead,
+		  struct arx_pages *want)
+{
+	bool absent;
+
+	rcu_read_lock();
+	absent = arx_iter_lacks(it, len, ahead, want);
+	rcu_read_unlock();
+	return absent;
+}
+
+/* Pages are wanted up to the end of the region, and for what it grants. */
+static void run__lacks_nothing_behind(struct kunit *test)
+{
+	struct run_test *t = test->priv;
+	struct arx_odp odp = { .base = SZ_1M };
+	struct arx_pages want = {};
+	struct arx_iter it;
+
+	xa_init(&odp.leaves);
+	lay_mr(test);
+	t->mr.key.access |= ARX_KEY_LOCAL;
+	t->mr.odp = &odp;
+	t->sge[0] = (struct arx_sge) {
+		.addr = IOVA + BYTES - 100,
+		.length = 1000,
+		.lkey = t->mr.key.value,
+	};
+	t->nsge = 1;
+	it = begin(t, ARX_ITER_SGE);
+	KUNIT_EXPECT_TRUE(test, lacks(&it, 50, 1000, &want));
+	KUNIT_EXPECT_EQ(test, want.len, 100);
+	KUNIT_EXPECT_TRUE(test, allowed(&it, 50));
+	KUNIT_EXPECT_TRUE(test, lacks(&it, 50, 50, &want));
+	KUNIT_EXPECT_EQ(test, want.len, 50);
+	KUNIT_EXPECT_TRUE(test, lacks(&it, 100, 100, &want));
+	/* The iterator holds the key, but not for these bytes. */
+	KUNIT_EXPECT_FALSE(test, lacks(&it, 101, 101, &want));
+	arx_iter_end(&it);
+	t->mr.odp = NULL;
 }
 
 /* A key that was put may be invalidated: going back looks it up again. */
@@ -783,6 +833,7 @@ static struct kunit_case run_cases[] = {
 	KUNIT_CASE(run__holds_key),
 	KUNIT_CASE(run__check_holds_key),
 	KUNIT_CASE(run__ends_behind_region),
+	KUNIT_CASE(run__lacks_nothing_behind),
 	KUNIT_CASE(run__rewind),
 	KUNIT_CASE_PARAM(run__well_formed, shape_gen_params),
 	{}

@@ -116,25 +116,32 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 	return true;
 }
 
-/* arx_iter_lacks() of bytes in one entry; @it may hold the key of the first. */
+/*
+ * arx_iter_lacks() of bytes in one entry; @it may hold the key of the first.
+ * Nothing behind the region is wanted: its pages would not be taken back.
+ */
 static bool arx_iter_sge_lacks(const struct arx_iter *it,
 			       const struct arx_sge *sge, u32 off, u32 len,
 			       u32 ahead, struct arx_pages *want)
 {
 	struct arx_key_use use = arx_iter_sge_use(it, sge, off + len);
-	struct arx_key *key = sge == it->sge.list ? it->key : NULL;
-	bool held = key;
+	bool held = it->key && sge == it->sge.list &&
+		    off + len <= it->sge.granted;
+	struct arx_key *key = it->key;
+	u64 va = sge->addr + off;
 	bool lacks;
 
 	if (!len ||
 	    (!held && arx_key_get(&use, &key) != ARX_KEY_GRANTED))
 		return false;
-	lacks = arx_mr_lacks(key, sge->addr + off, len,
-			     use.access & ARX_KEY_WRITE, want);
+	lacks = arx_mr_lacks(key, va, len, use.access & ARX_KEY_WRITE, want);
+	if (lacks) {
+		u64 left = key->length - (va - key->iova);
+
+		want->len += min3((u64)ahead, left, sge->length - off) - len;
+	}
 	if (!held)
 		arx_key_put(key);
-	if (lacks)
-		want->len += min(ahead, sge->length - off) - len;
 	return lacks;
 }
 

@@ -265,7 +265,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 		arx_loss_advance(comp->loss, una, ktime_get_ns());
 		WRITE_ONCE(comp->rtt, comp->loss->srtt);
 	}
-	if (unlikely(comp->steered))
+	if (unlikely(arx_congestion_follows(qp)))
 		arx_congestion_acked(qp, una);
 	arx_publish(&comp->una, una);
 	comp->retries_left = qp->attr.retry_cnt;

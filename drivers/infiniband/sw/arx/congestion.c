@@ -48,7 +48,6 @@ static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
 		    ktime_get_real_ns() - now, now);
 	/* Pairs with arx_congestion_of(). */
 	smp_store_release(&comp->cc, cc);
-	comp->steered = true;
 	return cc;
 }
 
@@ -72,7 +71,6 @@ void arx_congestion_sent(struct arx_qp *qp)
 	if (comp->una != nxt && rtt->newest != nxt && !rtt->began) {
 		rtt->psn = arx_psn_add(nxt, -1);
 		rtt->began = ktime_get_ns();
-		comp->steered = true;
 	}
 	rtt->newest = nxt;
 	spin_unlock_bh(&comp->lock);
@@ -88,7 +86,6 @@ static void arx_congestion_ack(struct arx_qp *qp, u32 n, u64 ns, u64 now)
 		cc = arx_congestion_begin(qp, now);
 	else if (cc)
 		cc->ops->ack(cc, n, ns, now);
-	comp->steered = cc || comp->trip.began;
 }
 
 static u64 arx_congestion_end_rtt(struct arx_rtt *rtt, u64 now)
@@ -244,5 +241,4 @@ void arx_congestion_forget(struct arx_qp *qp)
 	kfree(comp->cc);
 	WRITE_ONCE(comp->cc, NULL);
 	comp->trip.began = 0;
-	comp->steered = false;
 }

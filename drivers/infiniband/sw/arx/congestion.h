@@ -72,6 +72,16 @@ static inline bool arx_congestion_measures(const struct arx_qp *qp)
 }
 
 /**
+ * arx_congestion_follows - true if acknowledgments matter: the QP is
+ *	controlled, or a round trip is being measured
+ * @qp: its completer is locked
+ */
+static inline bool arx_congestion_follows(const struct arx_qp *qp)
+{
+	return qp->cc && (qp->comp.cc || qp->comp.trip.began);
+}
+
+/**
  * arx_congestion_rewound - a measurement ends without a result, because packets
  *	are sent again
  * @qp: its completer's lock is held

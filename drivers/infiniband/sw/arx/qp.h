@@ -453,7 +453,6 @@ struct arx_rtt {
  *	more. It takes 4 KiB of memory
  * @rtt: round trip time that @loss has measured, in ns, for details; 0: unknown
  * @cc: congestion control; NULL until there was congestion; published
- * @steered: there is @cc, or a round trip is being measured
  * @trip: round trips, for @cc
  * @probe: timer of @loss
  * @retransmit: expires when nothing was acknowledged for attr.timeout
@@ -483,7 +482,6 @@ struct arx_comp {
 	struct arx_loss *loss;
 	u64 rtt;
 	struct arx_cc *cc;
-	bool steered;
 	struct arx_rtt trip;
 	struct hrtimer probe;
 	struct timer_list retransmit;

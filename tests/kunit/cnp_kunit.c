@@ -197,6 +197,10 @@ static void congestion__cnp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 1);
 	KUNIT_EXPECT_EQ(test, 0, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE));
 	KUNIT_EXPECT_NULL(test, cc_of(p));
+	/* It was on its way during the reset. */
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_IGNORED), 2);
 }
 
 /* A QP keeps what it chose when it was connected. */

@@ -12,6 +12,7 @@
 #include "congestion.h"
 #include "loss.h"
 #include "schedule.h"
+#include "state.h"
 
 /*
  * A round trip this long is a sign of congestion. A flow that was first in a
@@ -171,17 +172,22 @@ void arx_congestion_timeout(struct arx_qp *qp)
  *	marked
  * @qp: RC QP
  *
+ * A reset may be complete since the state was checked for the packet, and must
+ * not be followed by a controller: so the state is checked again under the
+ * lock, which a reset holds, too.
+ *
  * Context: bottom halves off; no QP lock held.
  * Return: true if that makes the QP send more slowly.
  */
 bool arx_congestion_cnp(struct arx_qp *qp)
 {
-	struct arx_cc *cc;
+	struct arx_cc *cc = NULL;
 	u64 now;
 
 	spin_lock(&qp->comp.lock);
 	now = ktime_get_ns();
-	cc = arx_congestion_begin(qp, now);
+	if (arx_qp_may(qp, ARX_QP_ACKED | ARX_QP_RECEIVE))
+		cc = arx_congestion_begin(qp, now);
 	if (cc)
 		cc->ops->cnp(cc, now);
 	spin_unlock(&qp->comp.lock);

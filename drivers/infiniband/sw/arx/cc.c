@@ -23,7 +23,7 @@
  * @ops: the controller
  * @mtu: bytes of a full packet, with headers
  * @most: the largest window in packets
- * @epoch: time of day less @now
+ * @epoch: the time of day is @now plus this, in ns
  * @now: in ns
  */
 void arx_cc_init(struct arx_cc *cc, const struct arx_cc_ops *ops, u32 mtu,
@@ -65,20 +65,14 @@ u32 arx_cc_burst(const struct arx_cc *cc)
  * @cc: of a QP
  * @now: in ns
  *
- * Context: bottom halves off.
+ * Context: any.
  * Return: ns from @now on; 0: at once.
  */
-u64 arx_cc_wait(struct arx_cc *cc, u64 now)
+u64 arx_cc_wait(const struct arx_cc *cc, u64 now)
 {
-	u64 wait = 0;
+	u64 next = READ_ONCE(cc->next);
 
-	if (!READ_ONCE(cc->rate))
-		return 0;
-	spin_lock(&cc->pace_lock);
-	if (cc->next > now)
-		wait = cc->next - now;
-	spin_unlock(&cc->pace_lock);
-	return wait;
+	return READ_ONCE(cc->rate) && next > now ? next - now : 0;
 }
 
 /**
@@ -98,7 +92,7 @@ void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now)
 	if (!rate)
 		return;
 	spin_lock(&cc->pace_lock);
-	cc->next = max(cc->next, now - ARX_CC_LATE_NS) +
-		   div64_ul((u64)bytes * NSEC_PER_SEC, rate);
+	WRITE_ONCE(cc->next, max(cc->next, now - ARX_CC_LATE_NS) +
+			     div64_ul((u64)bytes * NSEC_PER_SEC, rate));
 	spin_unlock(&cc->pace_lock);
 }

@@ -125,13 +125,13 @@ struct arx_cc_dcqcn {
  * @ops: its controller
  * @mtu: bytes of a full packet, with headers
  * @most: the largest window in packets
- * @epoch: what makes a time of this machine the time of day, in ns
+ * @epoch: the time of day is a time of this machine plus this, in ns
  * @window: packets that may be in flight, at least 1; published
  * @limited: the sender waited for the window or the rate since the last round
  *	trip was measured; the controller clears it
  * @rate: bytes per second that may be sent, 0: as fast as possible; published
- * @pace_lock: protects @next; innermost
- * @next: when the next packet may be sent, in ns
+ * @pace_lock: serialises changes of @next; innermost
+ * @next: when the next packet may be sent, in ns; published
  * @delay: state of cc_delay.c
  * @dcqcn: state of cc_dcqcn.c
  */
@@ -143,7 +143,7 @@ struct arx_cc {
 	u32 window;
 	bool limited;
 	unsigned long rate;
-	spinlock_t pace_lock;	/* protects next */
+	spinlock_t pace_lock;	/* serialises changes of next */
 	u64 next;
 	union {
 		struct arx_cc_delay delay;
@@ -156,7 +156,7 @@ extern const struct arx_cc_ops arx_cc_dcqcn_ops;
 
 void arx_cc_init(struct arx_cc *cc, const struct arx_cc_ops *ops, u32 mtu,
 		 u32 most, u64 epoch, u64 now);
-u64 arx_cc_wait(struct arx_cc *cc, u64 now);
+u64 arx_cc_wait(const struct arx_cc *cc, u64 now);
 void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now);
 u32 arx_cc_burst(const struct arx_cc *cc);
 

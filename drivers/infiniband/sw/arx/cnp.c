@@ -51,10 +51,10 @@ static void arx_cnp_send(struct arx_qp *qp)
 }
 
 /*
- * Send a CNP, unless the last one was sent a moment ago: false. The clock is
- * read after cnp_sent: a CPU that sees when another CPU has sent a CNP then
- * reads no earlier time. An earlier time would look like one long after that
- * CNP.
+ * Send a CNP and return true, unless the last one was sent a moment ago. The
+ * clock is read after cnp_sent: a CPU that sees when another CPU has sent a CNP
+ * then reads no earlier time. An earlier time would look like one long after
+ * that CNP.
  */
 static bool arx_cnp_ask(struct arx_qp *qp)
 {

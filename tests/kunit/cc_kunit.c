@@ -326,9 +326,8 @@ static void bottleneck_name(const struct bottleneck *b, char *name)
 
 KUNIT_ARRAY_PARAM(cc_bottlenecks, bottlenecks, bottleneck_name);
 
-static void cc__bottleneck(struct kunit *test)
+static struct link *link_make(struct kunit *test, const struct bottleneck *b)
 {
-	const struct bottleneck *b = test->param_value;
 	struct link *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
@@ -341,6 +340,14 @@ static void cc__bottleneck(struct kunit *test)
 	l->rtt = b->rtt_us * NSEC_PER_USEC;
 	l->stall = b->stall_us * NSEC_PER_USEC;
 	l->now = NSEC_PER_SEC;
+	return l;
+}
+
+static void cc__bottleneck(struct kunit *test)
+{
+	const struct bottleneck *b = test->param_value;
+	struct link *l = link_make(test, b);
+
 	link_run(l, 2ULL * NSEC_PER_SEC);
 	l->measure = true;
 	link_run(l, NSEC_PER_SEC);
@@ -399,16 +406,16 @@ KUNIT_ARRAY_PARAM(cc_floods, floods, flood_name);
 static void cc__flood(struct kunit *test)
 {
 	const struct flood *f = test->param_value;
-	struct link *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	const struct bottleneck b = {
+		.ops = f->ops,
+		.mbits = 1000,
+		.limit = 1000,
+		.flows = 1,
+		.rtt_us = 200,
+	};
+	struct link *l = link_make(test, &b);
 	u32 packets;
 
-	KUNIT_ASSERT_NOT_NULL(test, l);
-	l->ops = f->ops;
-	l->mbits = 1000;
-	l->limit = 1000;
-	l->n = 1;
-	l->rtt = 200 * NSEC_PER_USEC;
-	l->now = NSEC_PER_SEC;
 	l->measure = true;
 	link_flood(l);
 	packets = div_u64(l->flow[0].bytes, PACKET);

@@ -523,9 +523,14 @@ static int run_both(const char *const place[2], char **argv)
 int main(int argc, char **argv)
 {
 	const char *place[2] = { "", "" }, *name = NULL;
+	/*
+	 * Both sides write to one file: the longest line must leave in one
+	 * piece. Without a buffer of ours glibc ignores the size.
+	 */
+	static char out[16384];
 	int option;
 
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	setvbuf(stdout, out, _IOLBF, sizeof(out));
 	signal(SIGPIPE, SIG_IGN);
 	while ((option = getopt(argc, argv, "+a:b:c:d:f:s:v")) != -1) {
 		switch (option) {

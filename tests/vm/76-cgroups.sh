@@ -1,8 +1,8 @@
 #!/bin/bash
-# Limits of a program: control groups limit its memory (packets kept for it
-# count) and its RDMA objects, RLIMIT_MEMLOCK its pinned memory. Beyond them
-# the program is refused, or killed alone; the machine goes on and gets all
-# memory back.
+# Limits of a program: control groups limit its memory (packets kept for it and
+# notes of losses count) and its RDMA objects, RLIMIT_MEMLOCK its pinned memory.
+# Beyond them the program is refused, or killed alone; the machine goes on and
+# gets all memory back.
 # kernels: 6.12 newest uml
 # timeout: 300
 
@@ -97,6 +97,28 @@ kept() {
 	h1 sh -c "echo 0 >/sys/class/infiniband/$dev1/capture"
 }
 
+# Bytes of kernel objects that are charged to the group
+kernel_memory() { sed -n 's/^slab_unreclaimable //p' $group/memory.stat; }
+
+# What a QP notes once it has lost packets is memory of its program: 64 QPs,
+# which note 4 KiB each.
+lost() {
+	local before traffic
+	(
+		echo $BASHPID >$group/cgroup.procs
+		exec verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "lost: op=write size=1000 window=1 qps=64 timeout=12 seconds=5"
+	) &
+	traffic=$!
+	until_true 20 eval '[[ $(h1 rdma resource show qp | grep -c "state RTS.*comm verify") == 64 ]]'
+	nap 1
+	before=$(kernel_memory)
+	h1 tc qdisc add dev eth0 root netem loss 25%
+	until_true 10 eval '(( $(kernel_memory) - before > 64 * 3000 ))' ||
+		{ echo "$before bytes before the losses, $(kernel_memory) after"; return 1; }
+	h1 tc qdisc del dev eth0 root
+	wait $traffic
+}
+
 hosts
 echo '+memory +rdma' >$groups/cgroup.subtree_control
 mkdir $group
@@ -114,5 +136,6 @@ else
 fi
 check memlock 60 memlock
 check kept 60 kept
+check lost 60 lost
 check works-again 60 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "after: op=mix size=20000 count=100"
 check unload 30 eval 'rmdir $group; arx-hosts down && rmmod arx'

@@ -20,6 +20,7 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/list.h>
+#include <linux/memcontrol.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -223,6 +224,37 @@ void arx_uncharge_pages(struct arx_charge *charge)
 		arx_user_put(charge->user);
 	}
 	*charge = (struct arx_charge) {};
+}
+
+/**
+ * arx_charged_zalloc - zeroed memory for a QP that exists already
+ * @memcg: memory cgroup of the QP's application; NULL: nobody is charged, not
+ *	even the current process
+ * @size: bytes
+ * @gfp: how to allocate. Beyond the cgroup's limit an allocation that cannot
+ *	sleep fails, unless @gfp has __GFP_HIGH
+ *
+ * A stage may run in any process, and in softirqs.
+ *
+ * Context: as @gfp says, but no NMI.
+ * Return: the memory, for kfree() or, if @gfp allows sleeping, for kvfree();
+ * NULL if there is none.
+ */
+void *arx_charged_zalloc(struct mem_cgroup *memcg, size_t size, gfp_t gfp)
+{
+	struct mem_cgroup *old;
+	void *new;
+
+	gfp |= __GFP_NOWARN;
+	if (memcg)
+		gfp |= __GFP_ACCOUNT;
+	old = set_active_memcg(memcg);
+	if (gfpflags_allow_blocking(gfp))
+		new = kvzalloc(size, gfp);
+	else
+		new = kzalloc(size, gfp);
+	set_active_memcg(old);
+	return new;
 }
 
 /**

@@ -19,6 +19,7 @@
 /* Jobs of a user that find pages, running or queued. */
 #define ARX_USER_JOBS		64
 
+struct mem_cgroup;
 struct sock;
 
 /**
@@ -63,6 +64,7 @@ void arx_user_detach(struct arx_user *user);
 int arx_charge_pages(struct arx_charge *charge, struct arx_user *user,
 		     unsigned long pages);
 void arx_uncharge_pages(struct arx_charge *charge);
+void *arx_charged_zalloc(struct mem_cgroup *memcg, size_t size, gfp_t gfp);
 bool arx_charge_packets(struct sock *sk, u32 bytes);
 void arx_uncharge_packets(struct sock *sk, u32 bytes);
 

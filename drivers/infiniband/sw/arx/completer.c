@@ -5,6 +5,7 @@
  * silence it counts a rewind, and the requester then goes back to @una.
  */
 
+#include "account.h"
 #include "compat.h"
 #include "completer.h"
 #include "congestion.h"
@@ -238,7 +239,7 @@ static __cold bool arx_completer_note(struct arx_qp *qp)
 
 	if (loss)
 		return true;
-	loss = kzalloc(sizeof(*loss), GFP_ATOMIC | __GFP_NOWARN);
+	loss = arx_charged_zalloc(qp->memcg, sizeof(*loss), GFP_NOWAIT);
 	if (!loss)
 		return false;
 	arx_loss_init(loss, comp->una, arx_published(&qp->req.nxt));

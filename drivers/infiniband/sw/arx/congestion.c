@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "account.h"
 #include "congestion.h"
 #include "loss.h"
 #include "schedule.h"
@@ -42,7 +43,8 @@ static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
 
 	if (cc || !ops || READ_ONCE(qp->req.local))
 		return cc;
-	cc = kzalloc(sizeof(*cc), GFP_ATOMIC | __GFP_NOWARN);
+	/* Beyond the limit of its memory cgroup, too, a QP is controlled. */
+	cc = arx_charged_zalloc(qp->memcg, sizeof(*cc), GFP_ATOMIC);
 	if (!cc)
 		return NULL;
 	arx_cc_init(cc, ops, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW,

@@ -4,10 +4,9 @@
  * the number of outstanding requests, up to the entries of the send ring.
  */
 
-#include <linux/memcontrol.h>
 #include <linux/overflow.h>
-#include <linux/sched/mm.h>
 
+#include "account.h"
 #include "swqes.h"
 
 /*
@@ -35,16 +34,8 @@ int arx_swqes_init(struct arx_qp *qp, u32 entries)
 /* Allocate @room copies, charged to the QP's application. */
 static void *arx_swqes_alloc(struct arx_qp *qp, u32 room, bool atomic)
 {
-	struct mem_cgroup *old = set_active_memcg(qp->memcg);
-	gfp_t gfp = __GFP_ACCOUNT | __GFP_NOWARN;
-	void *new;
-
-	if (atomic)
-		new = kcalloc(room, qp->swqe_size, gfp | GFP_NOWAIT);
-	else
-		new = kvcalloc(room, qp->swqe_size, gfp | GFP_KERNEL);
-	set_active_memcg(old);
-	return new;
+	return arx_charged_zalloc(qp->memcg, array_size(room, qp->swqe_size),
+				  atomic ? GFP_NOWAIT : GFP_KERNEL);
 }
 
 /*

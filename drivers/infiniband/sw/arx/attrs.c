@@ -5,6 +5,7 @@
  * An enumeration is shown and written by names.
  */
 
+#include <linux/build_bug.h>
 #include <linux/device.h>
 #include <linux/kstrtox.h>
 #include <linux/minmax.h>
@@ -118,6 +119,13 @@ ARX_ATTR(cc, ARX_CC_FIXED, ARX_CC_DCQCN, arx_attr_cc_names);
 ARX_ATTR(cnp_dscp, 48, 63, NULL);
 ARX_ATTR(doorbell_usecs, 400, USEC_PER_SEC, NULL);
 ARX_ATTR(ecn, 0, 1, NULL);
+
+/* The functions above know the fields by their offsets only. */
+#define ARX_ATTR_IS_U32(_name)						\
+	__same_type(typeof_member(struct arx_dev, _name), u32)
+static_assert(ARX_ATTR_IS_U32(capture) && ARX_ATTR_IS_U32(cc) &&
+	      ARX_ATTR_IS_U32(cnp_dscp) && ARX_ATTR_IS_U32(doorbell_usecs) &&
+	      ARX_ATTR_IS_U32(ecn));
 
 static struct attribute *arx_attrs[] = {
 	&arx_attr_capture.attr.attr,

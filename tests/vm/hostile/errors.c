@@ -343,6 +343,21 @@ static void queue_sizes(struct objects *o)
 	}
 }
 
+/* ibv_create_srq(3): the limit is irrelevant, so programs may not set it. */
+static void srq_limit_at_creation(struct objects *o)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1, .srq_limit = 77777 } };
+	struct ibv_srq *srq = ibv_create_srq(o->pd, &init);
+	struct ibv_srq_attr told = { .srq_limit = 1 };
+
+	expect(srq, "an SRQ with an undefined limit: %s", strerror(errno));
+	if (!srq)
+		return;
+	expect(!ibv_query_srq(srq, &told), "ibv_query_srq");
+	expect(!told.srq_limit && told.max_wr >= 4, "limit %u of %u", told.srq_limit, told.max_wr);
+	FAILS(0, ibv_destroy_srq(srq));
+}
+
 static void expect_state(struct ibv_qp *qp, enum ibv_qp_state state)
 {
 	struct ibv_qp_init_attr init;
@@ -487,6 +502,7 @@ void expect_errors(struct objects *o)
 	attributes(o, o->qp[0]);
 	device_answers(o);
 	queue_sizes(o);
+	srq_limit_at_creation(o);
 	states(o);
 	absent_verbs(o);
 	absent_kinds(o);

@@ -591,6 +591,24 @@ mtus() {
 	ip -n h1 address replace fd00::1/64 dev eth0 nodad
 	traffic_works
 }
+# A server cannot accept the path MTU of a client whose MTU is larger.
+mtus_differ() {
+	local server
+	ip -n h2 link set eth0 mtu 1500
+	on h2 timeout 20 rping -s -a 192.0.2.2 -C 3 >"$scratch/accept" 2>&1 &
+	server=$!
+	until_true 20 listening h2 cm
+	not on h1 timeout 20 rping -c -a 192.0.2.2 -C 3
+	wait $server || true
+	cat "$scratch/accept"
+	grep 'rdma_accept: Invalid argument' "$scratch/accept"
+	on h1 timeout 20 rping -s -a 192.0.2.1 -C 3 &
+	server=$!
+	until_true 20 listening h1 cm
+	on h2 timeout 20 rping -c -a 192.0.2.1 -C 3
+	wait $server
+	ip -n h2 link set eth0 mtu 9000
+}
 follow_addresses() {
 	local own
 	own=$(link_local h1 eth0)
@@ -649,6 +667,7 @@ netdev_removed() {
 check up-down 60 updown
 check events 90 port_events eth0 'DOWN DISABLED' eth0
 check mtu 60 mtus
+brief || check mtus-differ 60 mtus_differ
 check addresses 60 follow_addresses
 check mac-address 60 mac
 check renamed 60 renamed

@@ -695,8 +695,9 @@ static void arx_netdev_arrives(struct arx_dev *dev)
 		return;
 	err = arx_net_attach(dev);
 	if (err)
-		ibdev_err(&dev->ib, "no sockets in the new namespace: %d\n",
-			  err);
+		ibdev_err_ratelimited(&dev->ib,
+				      "no sockets in the new namespace: %d\n",
+				      err);
 }
 
 static int arx_netdev_event(struct notifier_block *nb, unsigned long event,

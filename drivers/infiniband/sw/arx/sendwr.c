@@ -361,7 +361,6 @@ static int arx_sendwr_write_ud(const struct ib_send_wr *wr,
 	wqe->ud.av = (uintptr_t)av;
 	wqe->ud.qpn = ud->remote_qpn;
 	wqe->ud.qkey = ud->remote_qkey;
-	wqe->ud.pkey_index = ud->pkey_index;
 	return 0;
 }
 

@@ -32,7 +32,7 @@ declare -A hosts_of=([v4]="$ip1 $ip2" [v6]="$ip61 $ip62")
 # addresses; the sample of other kernels has some of them.
 kinds=(v4 v6) cases='' sizes=0,1,2,3,1025,3070 count=8
 if ! full && ! debug_kernel; then
-	cases="requests-send requests-atomic requests-flush takes-write takes-read takes-atomic-write takes-flush refused-write-key ignored marked notified ecn-capable ud-takes addressed" sizes=1,2,3,1025 count=1
+	cases="requests-send requests-atomic requests-flush takes-write takes-read takes-atomic-write takes-flush refused-write-key ignored marked notified ecn-capable ud-takes xrc-requests xrc-takes addressed" sizes=1,2,3,1025 count=1
 	brief && kinds=(v4) || kinds=(v6)
 fi
 # shellcheck disable=SC2086

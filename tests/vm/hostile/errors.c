@@ -191,11 +191,15 @@ int pthread_spin_lock(pthread_spinlock_t *lock)
 	return real(lock);
 }
 
-/* Locks taken for a message from a QP and CQ of @pd to the same QP. */
-static unsigned long locks_in(struct objects *o, struct ibv_pd *pd)
+/*
+ * Locks taken for a message from a QP and CQ of @pd to the same QP; @flags are
+ * the CQ's.
+ */
+static unsigned long locks_in(struct objects *o, struct ibv_pd *pd, uint32_t flags)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
-		.cqe = 4, .comp_mask = pd == o->pd ? 0 : IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = pd,
+		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS | (pd == o->pd ? 0 : IBV_CQ_INIT_ATTR_MASK_PD),
+		.parent_domain = pd, .flags = flags,
 	};
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(o->context, &cq_attr));
 	struct ibv_qp_init_attr qp_attr = {
@@ -253,9 +257,11 @@ static void thread_domains(struct objects *o)
 
 	if (!alone)
 		die("ibv_alloc_parent_domain with allocators");
-	n = locks_in(o, o->pd);
+	n = locks_in(o, o->pd, 0);
 	expect(n >= 4, "%lu locks outside of thread domains", n);
-	n = locks_in(o, alone);
+	n = locks_in(o, o->pd, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	expect(n == 2, "%lu locks with a CQ of one thread, not those of two posts", n);
+	n = locks_in(o, alone, 0);
 	expect(!n, "%lu locks in a thread domain", n);
 	expect(!allocated, "an allocator was called");
 

@@ -348,23 +348,20 @@ static void to_state(struct end *e, enum ibv_qp_state state)
 	check_zero(ibv_modify_qp(e->qp, &attr, IBV_QP_STATE), "ibv_modify_qp");
 }
 
-/*
- * The next asynchronous event is this one (others may come before and are
- * ignored).
- */
+/* The next asynchronous event is this one. */
 static void expect_event(struct end *e, enum ibv_event_type type)
 {
 	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
-	struct ibv_async_event event = { .event_type = -1 };
 	int ms = e->c->limit * 1000 * time_factor;
+	struct ibv_async_event event;
 
-	while (event.event_type != type) {
-		if (has_failed() || poll(&fd, 1, ms) != 1 || ibv_get_async_event(context, &event)) {
-			failed("no event %s", ibv_event_type_str(type));
-			return;
-		}
-		ibv_ack_async_event(&event);
+	if (has_failed() || poll(&fd, 1, ms) != 1 || ibv_get_async_event(context, &event)) {
+		failed("no event %s", ibv_event_type_str(type));
+		return;
 	}
+	if (event.event_type != type)
+		failed("event %s before %s", ibv_event_type_str(event.event_type), ibv_event_type_str(type));
+	ibv_ack_async_event(&event);
 }
 
 /* Returns how many there were. */
@@ -377,6 +374,14 @@ static int drop_events(void)
 	for (; poll(&fd, 1, 0) == 1 && !ibv_get_async_event(context, &event); count++)
 		ibv_ack_async_event(&event);
 	return count;
+}
+
+/* There are no events but those that were expected: each comes once. */
+static void expect_no_event(void)
+{
+	pause_ms(20);
+	if (drop_events())
+		failed("an event too many");
 }
 
 static void repoison(struct end *e, size_t offset, size_t len)
@@ -1189,6 +1194,7 @@ static bool srq_limit(const struct config *c)
 	struct end e;
 	int i;
 
+	drop_events();
 	if (!end_open(&e, c, &shape))
 		goto close;
 	if (is(B)) {
@@ -1205,6 +1211,7 @@ static bool srq_limit(const struct config *c)
 		for (i = 0; i < 6; i++)
 			expect(&e, ANY_ID, IBV_WC_SUCCESS);
 		expect_event(&e, IBV_EVENT_SRQ_LIMIT_REACHED);
+		expect_no_event();
 		memset(&attr, 0, sizeof(attr));
 		check_zero(ibv_query_srq(e.srq, &attr), "ibv_query_srq");
 		if (attr.srq_limit)
@@ -1222,10 +1229,12 @@ static bool last_wqe(const struct config *c)
 	struct shape shape = { .srq = true };
 	struct end e;
 
+	drop_events();
 	if (end_open(&e, c, &shape) && is(B)) {
 		post_recv(&e, 101, 0, 64);
 		to_state(&e, IBV_QPS_ERR);
 		expect_event(&e, IBV_EVENT_QP_LAST_WQE_REACHED);
+		expect_no_event();
 	}
 	end_close(&e);
 	return !has_failed();
@@ -1249,6 +1258,7 @@ static bool error_events(const struct config *c)
 		} else {
 			expect_event(&e, IBV_EVENT_QP_ACCESS_ERR);
 		}
+		expect_no_event();
 	}
 	end_close(&e);
 	return !has_failed();
@@ -1281,6 +1291,7 @@ static bool sq_drain(const struct config *c)
 		expect(&e, 102, IBV_WC_SUCCESS);
 		repoison(&e, 0, 16);
 	}
+	expect_no_event();
 close:
 	end_close(&e);
 	return !has_failed();
@@ -1871,6 +1882,7 @@ static bool comm_est(const struct config *c)
 		expect(&e, 101, IBV_WC_SUCCESS);
 		repoison(&e, 0, 16);
 	}
+	expect_no_event();
 close:
 	end_close(&e);
 	return !has_failed();
@@ -1896,6 +1908,7 @@ static bool request_event(const struct config *c)
 			expect_event(&e, IBV_EVENT_QP_REQ_ERR);
 			expect_state(&e, IBV_QPS_ERR);
 		}
+		expect_no_event();
 	}
 	end_close(&e);
 	return !has_failed();
@@ -1917,6 +1930,7 @@ static void expect_overrun(struct end *e, int cqe, uint64_t first)
 		expect(e, first + i, IBV_WC_SUCCESS);
 	if (ibv_poll_cq(e->cq, 1, &wc) > 0)
 		failed("a completion of %llu after the overrun", (unsigned long long)wc.wr_id);
+	expect_no_event();
 }
 
 /*

@@ -151,8 +151,10 @@ static void link_send(struct link *l, u32 i)
 
 static void link_engage(struct link *l, struct flow *f)
 {
-	if (!f->engaged)
-		arx_cc_init(&f->cc, l->ops, PACKET, WINDOW, 0, l->now);
+	if (f->engaged)
+		return;
+	arx_cc_init(&f->cc, PACKET, WINDOW, l->now);
+	arx_cc_control(&f->cc, l->ops, 0, l->now);
 	f->engaged = true;
 }
 

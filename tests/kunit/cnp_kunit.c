@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * cnp.c: which marks cause a CNP, and how many CNPs; congestion.c: what begins
- * the control of a QP, and what the stages then do.
+ * the control of a QP, what the stages then do, and static rates.
  */
 
 #include "congestion.h"
@@ -327,6 +327,125 @@ static void congestion__paced_read(struct kunit *test)
 	EXPECT_SENT(test, p, 0, ARX_OP_READ_RESPONSE, PSN);
 }
 
+static struct pair *at_rate(struct kunit *test, enum ib_qp_type type,
+			    enum arx_cc_kind kind)
+{
+	struct pair *p = test->priv;
+
+	p->dev.cc = kind;
+	p->attr.ah_attr.static_rate = IB_RATE_5_GBPS;
+	pair_connect(test, p, type);
+	p->dev.port_active = false;
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_ASSERT_EQ(test, cc_of(p)->static_rate, 625000000);
+	return p;
+}
+
+/*
+ * The time of a packet with its headers, at the static rate, passes before the
+ * next packet. A sender may be late by 2 ms.
+ */
+static void expect_spaced(struct kunit *test, enum ib_qp_type type)
+{
+	const u64 packet = (MTU + 78) * 8 / 5, late = 2 * NSEC_PER_MSEC;
+	struct pair *p = at_rate(test, type, ARX_CC_FIXED);
+	u64 start;
+
+	cc_of(p)->next = 0;
+	start = ktime_get_ns();
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, MTU);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_EXPECT_GE(test, cc_of(p)->next + late, start + packet);
+	KUNIT_EXPECT_LE(test, cc_of(p)->next + late, ktime_get_ns() + packet);
+
+	cc_of(p)->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, MTU);
+	expect_paced(test);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 1);
+}
+
+static void static_rate__rc(struct kunit *test)
+{
+	expect_spaced(test, IB_QPT_RC);
+}
+
+static void static_rate__uc(struct kunit *test)
+{
+	expect_spaced(test, IB_QPT_UC);
+}
+
+/* A message leaves in bursts of up to 60 KiB, each of which asks for an ACK. */
+static void static_rate__bursts(struct kunit *test)
+{
+	struct pair *p = at_rate(test, IB_QPT_RC, ARX_CC_FIXED);
+	struct wire_run *w;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 100 * MTU);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_LE(test, w->run.npkts * MTU, 60 * 1024);
+	KUNIT_EXPECT_GT(test, w->run.npkts, 1);
+	KUNIT_EXPECT_TRUE(test, w->run.h.flags & ARX_ACK_REQ);
+}
+
+/* READ responses leave at the rate of the responder's address. */
+static void static_rate__read(struct kunit *test)
+{
+	struct pair *p = at_rate(test, IB_QPT_RC, ARX_CC_FIXED);
+	struct arx_run run = pair_run(p, 0, ARX_OP_READ,
+				      ARX_FIRST | ARX_LAST, PSN, NULL, 0);
+
+	run.h.dma_len = MTU;
+	cc_of(p)->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+	expect_paced(test);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ_RESPONSE, PSN);
+}
+
+/* A rate is no controller of congestion. */
+static void static_rate__fixed(struct kunit *test)
+{
+	struct pair *p = at_rate(test, IB_QPT_RC, ARX_CC_FIXED);
+
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_IGNORED), 1);
+	KUNIT_EXPECT_NULL(test, cc_of(p)->ops);
+}
+
+/* A controller begins at a sign of congestion, and the lower rate holds. */
+static void static_rate__controlled(struct kunit *test)
+{
+	struct pair *p = at_rate(test, IB_QPT_RC, ARX_CC_DCQCN);
+
+	KUNIT_EXPECT_NULL(test, cc_of(p)->ops);
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 1);
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
+	cc_of(p)->rate = 1000;
+	KUNIT_EXPECT_EQ(test, arx_cc_rate(cc_of(p)), 1000);
+	cc_of(p)->rate = 1000000000;
+	KUNIT_EXPECT_EQ(test, arx_cc_rate(cc_of(p)), 625000000);
+	cc_of(p)->rate = 0;
+	KUNIT_EXPECT_EQ(test, arx_cc_rate(cc_of(p)), 625000000);
+}
+
+/* The rate changes in SQD, and ends with the connection. */
+static void static_rate__changes(struct kunit *test)
+{
+	struct pair *p = at_rate(test, IB_QPT_RC, ARX_CC_FIXED);
+
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, 0), 0);
+	p->attr.ah_attr.static_rate = IB_RATE_10_GBPS;
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, IB_QP_AV), 0);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->static_rate, 1250000000);
+	p->attr.ah_attr.static_rate = IB_RATE_PORT_CURRENT;
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_SQD, IB_QP_AV), 0);
+	KUNIT_EXPECT_EQ(test, arx_cc_rate(cc_of(p)), 0);
+	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RESET, IB_QP_STATE), 0);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+}
+
 static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__sent),
 	KUNIT_CASE(cnp__rate),
@@ -343,6 +462,13 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(congestion__loss),
 	KUNIT_CASE(congestion__paced),
 	KUNIT_CASE(congestion__paced_read),
+	KUNIT_CASE(static_rate__rc),
+	KUNIT_CASE(static_rate__uc),
+	KUNIT_CASE(static_rate__bursts),
+	KUNIT_CASE(static_rate__read),
+	KUNIT_CASE(static_rate__fixed),
+	KUNIT_CASE(static_rate__controlled),
+	KUNIT_CASE(static_rate__changes),
 	{}
 };
 

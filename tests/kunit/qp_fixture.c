@@ -53,6 +53,8 @@ struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
 	av->saddr = av->daddr;
 	av->tos = attr->grh.traffic_class;
 	av->ttl = 64;
+	if (attr->static_rate)
+		av->mbps = ib_rate_to_mbps(attr->static_rate);
 	av->ipv4 = ipv6_addr_v4mapped(&av->daddr);
 	return av;
 }

@@ -3601,6 +3601,43 @@ static void requester__ud(struct kunit *test)
 	arx_av_put(ah.av);
 }
 
+/* Only datagrams to an address with a static rate wait for their time. */
+static void requester__ud_static_rate(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+	struct arx_ah slow = {}, fast = {};
+
+	pair_connect(test, p, IB_QPT_UD);
+	qp = p->side[0].qp;
+	fast.av = make_av(p);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, fast.av);
+	p->attr.ah_attr.static_rate = IB_RATE_5_GBPS;
+	slow.av = make_av(p);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, slow.av);
+
+	KUNIT_EXPECT_EQ(test, ud_send(p, 1, &fast, 8, 0x777), 0);
+	KUNIT_EXPECT_NOT_NULL(test, pair_take(p, 0));
+	KUNIT_EXPECT_NULL(test, qp->comp.cc);
+	KUNIT_EXPECT_EQ(test, ud_send(p, 2, &slow, 8, 0x777), 0);
+	KUNIT_EXPECT_NOT_NULL(test, pair_take(p, 0));
+	KUNIT_ASSERT_NOT_NULL(test, qp->comp.cc);
+
+	qp->comp.cc->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, ud_send(p, 3, &fast, 8, 0x777), 0);
+	KUNIT_EXPECT_NOT_NULL(test, pair_take(p, 0));
+	KUNIT_EXPECT_EQ(test, ud_send(p, 4, &slow, 8, 0x777), 0);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&qp->retry));
+	hrtimer_cancel(&qp->retry);
+	qp->comp.cc->next = 0;
+	arx_qp_schedule(qp);
+	pair_settle(p);
+	KUNIT_EXPECT_NOT_NULL(test, pair_take(p, 0));
+	arx_av_put(slow.av);
+	arx_av_put(fast.av);
+}
+
 /* A request without an address vector has no reference to drop. */
 static void requester__ud_without_av(struct kunit *test)
 {
@@ -4224,6 +4261,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__peer_goes_meanwhile),
 	KUNIT_CASE(requester__turns_end),
 	KUNIT_CASE(requester__ud),
+	KUNIT_CASE(requester__ud_static_rate),
 	KUNIT_CASE(requester__ud_without_av),
 	KUNIT_CASE(local__reg_and_invalidate),
 	KUNIT_CASE(local__invalidate_in_use),

@@ -2044,6 +2044,72 @@ close:
 	return !has_failed();
 }
 
+/* ---- static rates ---- */
+
+/* How long so many requests take, in seconds, two at a time */
+static double duration(struct end *e, enum ibv_wr_opcode opcode, uint32_t len, int count)
+{
+	struct ibv_sge sge = piece(e, 0, len);
+	double start = now();
+	int i;
+
+	for (i = 0; i < count; i++) {
+		post(e, request(e, 1 + i, opcode, &sge));
+		if (i)
+			expect(e, i, IBV_WC_SUCCESS);
+	}
+	expect(e, count, IBV_WC_SUCCESS);
+	return now() - start;
+}
+
+/*
+ * Addresses of both sides allow 2.5 Gbit/s. A machine that is late may catch up
+ * 2 ms; what such a time is worth is not judged.
+ */
+static void at_rate(const struct config *c, enum ibv_qp_type qp, enum ibv_wr_opcode opcode)
+{
+	const double least = 200 * 65536 * 8 / 2.5e9 - 0.003;
+	struct config slow = *c;
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr = {};
+	double took;
+	struct end e;
+
+	slow.qp = qp;
+	slow.static_rate = IBV_RATE_2_5_GBPS;
+	if (end_open(&e, &slow, NULL) && is(A)) {
+		check_zero(ibv_query_qp(e.qp, &attr, IBV_QP_AV, &init), "ibv_query_qp");
+		if (attr.ah_attr.static_rate != IBV_RATE_2_5_GBPS)
+			failed("the QP says rate %d", attr.ah_attr.static_rate);
+		took = duration(&e, opcode, 65536, 200);
+		if (took < least)
+			failed("%.1f ms, less than the rate's %.1f ms", took * 1e3, least * 1e3);
+	}
+	ctl_barrier();
+	if (is(B) && opcode == IBV_WR_RDMA_WRITE)
+		repoison(&e, 0, 65536);
+	end_close(&e);
+}
+
+static bool static_rate(const struct config *c)
+{
+	struct ibv_ah_attr none = {
+		.is_global = 1, .port_num = 1, .static_rate = 1, .grh = { .sgid_index = gid_index(c->gid), .hop_limit = 64 },
+	};
+	struct end e;
+
+	at_rate(c, IBV_QPT_RC, IBV_WR_RDMA_WRITE);
+	at_rate(c, IBV_QPT_RC, IBV_WR_RDMA_READ);
+	at_rate(c, IBV_QPT_UC, IBV_WR_RDMA_WRITE);
+	if (end_open(&e, c, NULL)) {
+		none.grh.dgid = e.peer.gid;
+		if (ibv_create_ah(e.pd, &none) || errno != EINVAL)
+			failed("an AH of a rate that does not exist: %s", strerror(errno));
+	}
+	end_close(&e);
+	return !has_failed();
+}
+
 /* ---- multicast on one side ---- */
 
 struct member {
@@ -3905,6 +3971,7 @@ const struct fail_case fail_cases[] = {
 	{ "cq_overrun", cq_overrun },
 	{ "cq_overrun_recv", cq_overrun_recv },
 	{ "cq_overrun_ignored", cq_overrun_ignored },
+	{ "static_rate", static_rate },
 	{ "own_multicast", own_multicast },
 	{ "dereg_busy", dereg_busy },
 	{ "rereg_busy", rereg_busy },

@@ -136,6 +136,7 @@ static struct ibv_ah_attr ah_attr(const struct config *c, const union ibv_gid *g
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = 1,
+		.static_rate = c->static_rate,
 		.grh = { .dgid = *gid, .sgid_index = gid_index(c->gid), .hop_limit = 64 },
 	};
 

@@ -192,6 +192,8 @@ static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
  * @sport: UDP source port, 0xC000 and up; of UD without a flow label, see tx.c
  * @foreign: the source address is in another network namespace than the
  *	device's netdev: on a macvlan, perhaps
+ * @static_rate: enum ib_rate, as the consumer gave it
+ * @mbps: the rate of packets in Mbit/s that follows, 0: as fast as possible
  * @dst: cached routes, or empty; used with bottom halves off
  *
  * All fields for packets, from @saddr on, are in one cache line.
@@ -213,6 +215,8 @@ struct arx_av {
 	u32 flow_label;
 	u16 sport;
 	bool foreign;
+	u8 static_rate;
+	u32 mbps;
 	struct dst_cache dst;
 };
 

@@ -58,11 +58,29 @@ static int arx_av_check(const struct rdma_ah_attr *attr)
 	 */
 	if (ipv6_addr_v4mapped(dgid) != ipv4 || ipv6_addr_any(dgid))
 		return -EINVAL;
+	if (attr->static_rate && ib_rate_to_mbps(attr->static_rate) < 0)
+		return -EINVAL;
 	return 0;
 }
 
-static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
-			u32 qpn, u32 dest_qpn)
+/*
+ * Mbit/s of a static rate, 0: as fast as possible. A consumer that asks for the
+ * speed of the port, or for more, wants no limit. A netdev may be faster than
+ * it says: veth is.
+ */
+static u32 arx_av_mbps(const struct arx_dev *dev, u8 static_rate)
+{
+	u32 port = READ_ONCE(dev->port_mbps);
+	u32 mbps;
+
+	if (!static_rate)
+		return 0;
+	mbps = ib_rate_to_mbps(static_rate);
+	return port && mbps >= port ? 0 : mbps;
+}
+
+static void arx_av_fill(struct arx_av *av, const struct arx_dev *dev,
+			const struct rdma_ah_attr *attr, u32 qpn, u32 dest_qpn)
 {
 	const struct ib_global_route *grh = rdma_ah_read_grh(attr);
 
@@ -73,6 +91,8 @@ static void arx_av_fill(struct arx_av *av, const struct rdma_ah_attr *attr,
 	av->tos = grh->traffic_class & ~INET_ECN_MASK;
 	av->ttl = grh->hop_limit ? grh->hop_limit : IPDEFTTL;
 	av->sl = rdma_ah_get_sl(attr);
+	av->static_rate = rdma_ah_get_static_rate(attr);
+	av->mbps = arx_av_mbps(dev, av->static_rate);
 	av->flow_label = grh->flow_label & IB_GRH_FLOWLABEL_MASK;
 	av->sport = rdma_get_udp_sport(av->flow_label, qpn, dest_qpn);
 }
@@ -119,7 +139,7 @@ struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
 
 	refcount_set(&av->ref, 1);
 	av->pd = pd;
-	arx_av_fill(av, attr, qpn, dest_qpn);
+	arx_av_fill(av, dev, attr, qpn, dest_qpn);
 	rdma_hold_gid_attr(attr->grh.sgid_attr);
 	av->sgid_attr = attr->grh.sgid_attr;
 	return av;
@@ -238,6 +258,7 @@ int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
 	attr->type = ib->type;
 	rdma_ah_set_port_num(attr, ARX_PORT);
 	rdma_ah_set_sl(attr, av->sl);
+	rdma_ah_set_static_rate(attr, av->static_rate);
 	rdma_ah_set_grh(attr, (union ib_gid *)&av->daddr, av->flow_label,
 			av->sgid_attr->index, av->ttl, av->tos);
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Congestion control: what all controllers have in common. Packets leave at the
- * controller's rate, a burst at a time.
+ * lower one of the controller's rate and the address's, a burst at a time.
  */
 
 #include <linux/math64.h>
@@ -18,25 +18,34 @@
 #define ARX_CC_LATE_NS		(2ULL * NSEC_PER_MSEC)
 
 /**
- * arx_cc_init - begin to control congestion
+ * arx_cc_init - initialise the state, without a controller
  * @cc: receives the state
- * @ops: the controller
  * @mtu: bytes of a full packet, with headers
  * @most: the largest window in packets
- * @epoch: the time of day is @now plus this, in ns
  * @now: in ns
  */
-void arx_cc_init(struct arx_cc *cc, const struct arx_cc_ops *ops, u32 mtu,
-		 u32 most, u64 epoch, u64 now)
+void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now)
 {
 	memset(cc, 0, sizeof(*cc));
-	cc->ops = ops;
 	cc->mtu = mtu;
 	cc->most = most;
 	cc->window = most;
-	cc->epoch = epoch;
 	cc->next = now;
 	spin_lock_init(&cc->pace_lock);
+}
+
+/**
+ * arx_cc_control - begin to control congestion
+ * @cc: without a controller
+ * @ops: the controller
+ * @epoch: the time of day is @now plus this, in ns
+ * @now: in ns
+ */
+void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops, u64 epoch,
+		    u64 now)
+{
+	cc->ops = ops;
+	cc->epoch = epoch;
 	ops->init(cc, now);
 }
 
@@ -51,7 +60,7 @@ void arx_cc_init(struct arx_cc *cc, const struct arx_cc_ops *ops, u32 mtu,
 u32 arx_cc_burst(const struct arx_cc *cc)
 {
 	u32 window = READ_ONCE(cc->window);
-	unsigned long rate = READ_ONCE(cc->rate);
+	unsigned long rate = arx_cc_rate(cc);
 	u64 bytes = ARX_CC_BURST_MAX;
 
 	if (rate)
@@ -72,7 +81,7 @@ u64 arx_cc_wait(const struct arx_cc *cc, u64 now)
 {
 	u64 next = READ_ONCE(cc->next);
 
-	return READ_ONCE(cc->rate) && next > now ? next - now : 0;
+	return arx_cc_rate(cc) && next > now ? next - now : 0;
 }
 
 /**
@@ -87,7 +96,7 @@ u64 arx_cc_wait(const struct arx_cc *cc, u64 now)
  */
 void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now)
 {
-	unsigned long rate = READ_ONCE(cc->rate);
+	unsigned long rate = arx_cc_rate(cc);
 
 	if (!rate)
 		return;

@@ -3,11 +3,13 @@
  * Congestion control: how much a QP may have in flight, and how fast it may
  * send. A QP has a struct arx_cc from the first sign of congestion on: a loss,
  * a CNP or a long round trip. Before that it sends a full window, unpaced. This
- * file, and the files of the controllers, know no QPs.
+ * file, and the files of the controllers, know no QPs. A QP whose address has a
+ * static rate has a struct arx_cc, too, at first without a controller.
  */
 #ifndef ARX_CC_H
 #define ARX_CC_H
 
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
 #include <linux/time64.h>
 #include <linux/types.h>
@@ -122,14 +124,17 @@ struct arx_cc_dcqcn {
 
 /**
  * struct arx_cc - congestion control of a QP
- * @ops: its controller
+ * @ops: its controller, NULL: none
  * @mtu: bytes of a full packet, with headers
  * @most: the largest window in packets
  * @epoch: the time of day is a time of this machine plus this, in ns
  * @window: packets that may be in flight, at least 1; published
  * @limited: the sender waited for the window or the rate since the last round
  *	trip was measured; the controller clears it
- * @rate: bytes per second that may be sent, 0: as fast as possible; published
+ * @rate: bytes per second that the controller allows, 0: as fast as possible;
+ *	published
+ * @static_rate: bytes per second that the address allows, 0: as fast as
+ *	possible; published
  * @pace_lock: serialises changes of @next; innermost
  * @next: when the next packet may be sent, in ns; published
  * @delay: state of cc_delay.c
@@ -143,6 +148,7 @@ struct arx_cc {
 	u32 window;
 	bool limited;
 	unsigned long rate;
+	unsigned long static_rate;
 	spinlock_t pace_lock;	/* serialises changes of next */
 	u64 next;
 	union {
@@ -154,10 +160,22 @@ struct arx_cc {
 extern const struct arx_cc_ops arx_cc_delay_ops;
 extern const struct arx_cc_ops arx_cc_dcqcn_ops;
 
-void arx_cc_init(struct arx_cc *cc, const struct arx_cc_ops *ops, u32 mtu,
-		 u32 most, u64 epoch, u64 now);
+void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now);
+void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops, u64 epoch,
+		    u64 now);
 u64 arx_cc_wait(const struct arx_cc *cc, u64 now);
 void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now);
 u32 arx_cc_burst(const struct arx_cc *cc);
+
+/**
+ * arx_cc_rate - the rate at which packets may leave
+ * @cc: of a QP
+ *
+ * Return: bytes per second, 0: as fast as possible.
+ */
+static inline unsigned long arx_cc_rate(const struct arx_cc *cc)
+{
+	return min_not_zero(READ_ONCE(cc->rate), READ_ONCE(cc->static_rate));
+}
 
 #endif /* ARX_CC_H */

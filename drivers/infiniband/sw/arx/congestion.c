@@ -3,11 +3,12 @@
  * Congestion of a QP's path: measures round trips, begins to control the QP
  * when there is a sign of congestion, and passes losses, CNPs and
  * acknowledgments to the controller (cc.h). A QP without congestion has no
- * controller, and sends at full speed.
+ * controller, and sends at full speed or at the static rate of its address.
  */
 
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
+#include <linux/units.h>
 
 #include "account.h"
 #include "congestion.h"
@@ -31,6 +32,19 @@ static const struct arx_cc_ops *const arx_congestion_ops[] = {
 	[ARX_CC_DCQCN] = &arx_cc_dcqcn_ops,
 };
 
+/* Beyond the limit of its memory cgroup, too, a QP is controlled. */
+static struct arx_cc *arx_congestion_alloc(struct arx_qp *qp)
+{
+	return arx_charged_zalloc(qp->memcg, sizeof(struct arx_cc), GFP_ATOMIC);
+}
+
+/* @cc is the state of a QP, without a controller. Not published yet. */
+static void arx_congestion_init(const struct arx_qp *qp, struct arx_cc *cc,
+				u64 now)
+{
+	arx_cc_init(cc, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW, now);
+}
+
 /*
  * Begin to control a QP. Returns its state, or NULL: nothing is to control the
  * QP, its peer is on this machine, or there is no memory.
@@ -41,14 +55,17 @@ static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
 	struct arx_comp *comp = &qp->comp;
 	struct arx_cc *cc = comp->cc;
 
-	if (cc || !ops || READ_ONCE(qp->req.local))
+	if (cc && cc->ops)
 		return cc;
-	/* Beyond the limit of its memory cgroup, too, a QP is controlled. */
-	cc = arx_charged_zalloc(qp->memcg, sizeof(*cc), GFP_ATOMIC);
-	if (!cc)
+	if (!ops || READ_ONCE(qp->req.local))
 		return NULL;
-	arx_cc_init(cc, ops, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW,
-		    ktime_get_real_ns() - now, now);
+	if (!cc) {
+		cc = arx_congestion_alloc(qp);
+		if (!cc)
+			return NULL;
+		arx_congestion_init(qp, cc, now);
+	}
+	arx_cc_control(cc, ops, ktime_get_real_ns() - now, now);
 	/* Pairs with arx_congestion_of(). */
 	smp_store_release(&comp->cc, cc);
 	return cc;
@@ -85,10 +102,10 @@ static void arx_congestion_ack(struct arx_qp *qp, u32 n, u64 ns, u64 now)
 	struct arx_comp *comp = &qp->comp;
 	struct arx_cc *cc = comp->cc;
 
-	if (!cc && ns > ARX_CONGESTION_LONG)
-		cc = arx_congestion_begin(qp, now);
-	else if (cc)
+	if (cc && cc->ops)
 		cc->ops->ack(cc, n, ns, now);
+	else if (ns > ARX_CONGESTION_LONG)
+		arx_congestion_begin(qp, now);
 }
 
 static u64 arx_congestion_end_rtt(struct arx_rtt *rtt, u64 now)
@@ -234,8 +251,50 @@ void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
 	if (run->h.op != ARX_OP_READ_RESPONSE)
 		return;
 	spin_lock(&qp->comp.lock);
-	cc->ops->ack(cc, run->npkts, 0, now);
+	if (cc->ops)
+		cc->ops->ack(cc, run->npkts, 0, now);
 	spin_unlock(&qp->comp.lock);
+}
+
+/**
+ * arx_congestion_limit - the QP sends at a static rate from now on
+ * @qp: all of its locks are held, or it is UD and its requester's is
+ * @mbps: static rate of the address in Mbit/s, 0: none
+ * @spare: memory for the state, needed if @mbps is not 0; NULL if it was used
+ */
+void arx_congestion_limit(struct arx_qp *qp, u32 mbps, struct arx_cc **spare)
+{
+	struct arx_cc *cc = arx_congestion_of(qp);
+
+	if (!cc && *spare) {
+		cc = *spare;
+		*spare = NULL;
+		arx_congestion_init(qp, cc, ktime_get_ns());
+		/* Pairs with arx_congestion_of(). */
+		smp_store_release(&qp->comp.cc, cc);
+	}
+	if (cc)
+		WRITE_ONCE(cc->static_rate, mbps * (MEGA / 8));
+}
+
+/**
+ * arx_congestion_of_datagram - the state of a UD QP for a datagram with a
+ *	static rate
+ * @qp: UD QP
+ * @mbps: static rate of the datagram's address in Mbit/s
+ *
+ * Context: requester's lock held.
+ * Return: the state, or NULL: there is no memory, and the datagram leaves at
+ * once.
+ */
+struct arx_cc *arx_congestion_of_datagram(struct arx_qp *qp, u32 mbps)
+{
+	struct arx_cc *spare = NULL;
+
+	if (!arx_congestion_of(qp))
+		spare = arx_congestion_alloc(qp);
+	arx_congestion_limit(qp, mbps, &spare);
+	return arx_congestion_of(qp);
 }
 
 /**

@@ -17,6 +17,8 @@ bool arx_congestion_cnp(struct arx_qp *qp);
 bool arx_congestion_waits(struct arx_qp *qp, struct arx_cc *cc);
 void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
 			   const struct arx_run *run);
+void arx_congestion_limit(struct arx_qp *qp, u32 mbps, struct arx_cc **spare);
+struct arx_cc *arx_congestion_of_datagram(struct arx_qp *qp, u32 mbps);
 void arx_congestion_forget(struct arx_qp *qp);
 
 /**
@@ -24,7 +26,8 @@ void arx_congestion_forget(struct arx_qp *qp);
  * @qp: any QP
  *
  * Context: any of the QP's locks held, so that it stays.
- * Return: its state, or NULL: there was no congestion, or nothing controls it.
+ * Return: its state, or NULL: there was no congestion, or nothing controls it,
+ * and the QP has no static rate.
  */
 static inline struct arx_cc *arx_congestion_of(const struct arx_qp *qp)
 {
@@ -33,7 +36,7 @@ static inline struct arx_cc *arx_congestion_of(const struct arx_qp *qp)
 }
 
 /**
- * arx_congestion_pacer - the congestion control of a QP if it sets a rate
+ * arx_congestion_pacer - the congestion control of a QP if there is a rate
  * @qp: any QP
  *
  * Context: as arx_congestion_of().
@@ -43,7 +46,7 @@ static inline struct arx_cc *arx_congestion_pacer(const struct arx_qp *qp)
 {
 	struct arx_cc *cc = arx_congestion_of(qp);
 
-	return unlikely(cc) && READ_ONCE(cc->rate) ? cc : NULL;
+	return unlikely(cc) && arx_cc_rate(cc) ? cc : NULL;
 }
 
 /* At most one round trip is measured in a tick. */

@@ -492,11 +492,13 @@ static int arx_qp_check_attr(struct arx_qp *qp, const struct ib_qp_attr *attr,
  * struct arx_qp_change - memory for modify_qp, allocated before locking;
  *	afterwards memory to be freed
  * @av: address vector
+ * @cc: state of its static rate
  * @rd: responder resources
  * @replies: the responder's responses
  */
 struct arx_qp_change {
 	struct arx_av *av;
+	struct arx_cc *cc;
 	struct arx_rd *rd;
 	struct arx_reply *replies;
 };
@@ -517,6 +519,11 @@ static int arx_qp_prepare(struct arx_qp *qp, const struct ib_qp_attr *attr,
 			return err;
 		}
 	}
+	if (change->av && change->av->mbps) {
+		change->cc = kzalloc(sizeof(*change->cc), GFP_KERNEL_ACCOUNT);
+		if (!change->cc)
+			return -ENOMEM;
+	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic) {
 		u32 n = roundup_pow_of_two(attr->max_dest_rd_atomic);
 
@@ -534,6 +541,7 @@ static void arx_qp_discard(struct arx_qp_change *change)
 {
 	if (change->av)
 		arx_av_put(change->av);
+	kfree(change->cc);
 	kfree(change->rd);
 	kfree(change->replies);
 }
@@ -577,6 +585,7 @@ static void arx_qp_apply(struct arx_qp *qp, const struct ib_qp_attr *attr,
 {
 	arx_qp_apply_simple(qp, attr, mask);
 	if (mask & IB_QP_AV) {
+		arx_congestion_limit(qp, change->av->mbps, &change->cc);
 		change->av = rcu_replace_pointer(qp->av, change->av, true);
 		qp->attr.ah_attr = attr->ah_attr;
 		qp->attr.ah_attr.grh.sgid_attr = NULL;	/* the AV holds it */

@@ -452,7 +452,8 @@ struct arx_rtt {
  *	and how late packets may be: a network that lost one packet will lose
  *	more. It takes 4 KiB of memory
  * @rtt: round trip time that @loss has measured, in ns, for details; 0: unknown
- * @cc: congestion control; NULL until there was congestion; published
+ * @cc: congestion control; NULL until there was congestion, unless the address
+ *	has a static rate; published
  * @trip: round trips, for @cc
  * @probe: timer of @loss
  * @retransmit: expires when nothing was acknowledged for attr.timeout

@@ -742,7 +742,10 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 					    struct arx_share *share)
 {
 	struct arx_run run __uninitialized;
+	struct arx_av *av = swqe->av;
+	struct arx_cc *cc = NULL;
 	struct arx_pages want;
+	enum arx_turn turn;
 
 	/*
 	 * A message that cannot be sent must not look sent: see protocol.rst,
@@ -752,6 +755,10 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 		arx_requester_fail(qp, swqe, IB_WC_LOC_LEN_ERR);
 		return ARX_TURN_GO;
 	}
+	if (unlikely(av->mbps))
+		cc = arx_congestion_of_datagram(qp, av->mbps);
+	if (unlikely(cc) && arx_congestion_waits(qp, cc))
+		return ARX_TURN_PACED;
 	arx_requester_headers(qp, swqe, &run);
 	run.h.flags = swqe->flags | ARX_FIRST | ARX_LAST;
 	run.h.ex = swqe->wqe.ex;
@@ -772,7 +779,10 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 		return arx_requester_pages(qp, swqe, &want);
 	}
 	share->bytes -= min(share->bytes, run.len);
-	return arx_requester_hand_over(qp, swqe, swqe->av, &run, 1, run.len);
+	turn = arx_requester_hand_over(qp, swqe, av, &run, 1, run.len);
+	if (unlikely(cc) && turn == ARX_TURN_GO)
+		arx_congestion_charge(qp, cc, &run);
+	return turn;
 }
 
 static enum arx_turn arx_requester_packets(struct arx_qp *qp,

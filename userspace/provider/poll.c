@@ -154,8 +154,8 @@ void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp)
 		if (!table->slot[i & table->mask].qpn)
 			return;
 
-	if (cq->lock.needed)
-		arx_table_free_older(table);
+	/* A CQ without a lock is not polled meanwhile: arx(7). */
+	arx_table_free_older(table);
 	table->live--;
 	arx_store_release(&table->slot[i & table->mask].qpn, ARX_QPN_GONE);
 	table->slot[i & table->mask].qp = NULL;

@@ -839,10 +839,10 @@ static void req_notify__always_new(void)
 }
 
 /* Random QPNs are added and removed, with a plain array as the model. */
-static void qp_table__random(void)
+static void qp_table__random(bool shared)
 {
 	enum { MANY = 300 };
-	static struct arx_qp *live[MANY];
+	struct arx_qp *live[MANY] = {};
 	struct ibv_wc wc;
 	struct arx_qp_table *t;
 	struct arx_cq cq;
@@ -850,6 +850,7 @@ static void qp_table__random(void)
 	int step, i, j;
 
 	cq_init(&cq, 8);
+	cq.lock.needed = shared;
 	for (step = 0; step < 200000; step++) {
 		i = rand_r(&seed) % (step < 100000 ? MANY : 20);
 		if (live[i]) {
@@ -989,7 +990,8 @@ int main(void)
 	cq_clean__of_an_srq();
 	xrc__srqn();
 	req_notify__always_new();
-	qp_table__random();
+	qp_table__random(true);
+	qp_table__random(false);
 	threads__in_order();
 	puts("libarx rings: all good");
 	return 0;

@@ -142,6 +142,30 @@ static void keep__needs_packets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
 }
 
+/* Packets from the reserves of the memory management are not kept. */
+static void keep__no_reserves(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p);
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		struct sk_buff *first = alloc_skb(MTU, GFP_KERNEL);
+		struct sk_buff *last = alloc_skb(MTU, GFP_KERNEL);
+		struct arx_run run = { .npkts = 2, .packets = first };
+
+		first->next = last;
+		first->pfmemalloc = i == 0;
+		last->pfmemalloc = i == 1;
+		KUNIT_EXPECT_EQ(test, arx_keep_add(&keep, &run), i == 2);
+		KUNIT_EXPECT_EQ(test, !run.packets, i == 2);
+		KUNIT_EXPECT_EQ(test, !keep.bytes, i != 2);
+		kfree_skb_list(run.packets);
+	}
+	arx_keep_purge(&keep);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
+}
+
 static void keep__bounds(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
@@ -1392,6 +1416,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(keep__order),
 	KUNIT_CASE(keep__overlap),
 	KUNIT_CASE(keep__needs_packets),
+	KUNIT_CASE(keep__no_reserves),
 	KUNIT_CASE(keep__bounds),
 	KUNIT_CASE(keep__charges),
 	KUNIT_CASE(keep__reports_overlap),

@@ -52,6 +52,15 @@ static u32 arx_keep_truesize(const struct sk_buff *skb)
 	return bytes;
 }
 
+/* True if one of the packets is from the reserves of the memory management. */
+static bool arx_keep_uses_reserves(const struct sk_buff *skb)
+{
+	for (; skb; skb = skb->next)
+		if (skb_pfmemalloc(skb))
+			return true;
+	return false;
+}
+
 /*
  * Charge @bytes to the stage, the device and the socket; false if that is too
  * much for one of them.
@@ -170,8 +179,8 @@ static bool arx_keep_insert(struct arx_keep *keep, struct arx_run *run,
  * @run: less than half of the PSN space ahead; without packets of its own it is
  *	not kept. If it is kept, it has lost them
  *
- * A packet from the reserves of the memory management is needed elsewhere and
- * is not kept.
+ * The reserves of the memory management are needed elsewhere: a run with a
+ * packet from there is not kept.
  *
  * Context: lock of the stage held.
  * Return: true if the run is kept, or one with the same first PSN already was.
@@ -182,7 +191,7 @@ bool arx_keep_add(struct arx_keep *keep, struct arx_run *run)
 	bool kept = true;
 	u32 bytes;
 
-	if (!packets || skb_pfmemalloc(packets))
+	if (!packets || arx_keep_uses_reserves(packets))
 		return false;
 	bytes = arx_keep_truesize(packets);
 	if (!arx_keep_charge(keep, bytes))

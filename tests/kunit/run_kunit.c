@@ -633,10 +633,23 @@ static void free_fast(struct run_test *t)
 				atomic_read(&of->fast[1].key.users));	\
 	} while (0)
 
+/* True if the first @len bytes lack pages, of @ahead in the message. */
+static bool lacks(struct arx_iter *it, u32 len, u32 ahead,
+		  struct arx_pages *want)
+{
+	bool absent;
+
+	rcu_read_lock();
+	absent = arx_iter_lacks(it, len, ahead, want);
+	rcu_read_unlock();
+	return absent;
+}
+
 /* An iterator holds the key in whose memory it is, and no other. */
 static void run__holds_key(struct kunit *test)
 {
 	struct run_test *t = test->priv;
+	struct arx_pages want;
 	struct arx_iter it;
 
 	lay_fast(test);
@@ -662,6 +675,15 @@ static void run__holds_key(struct kunit *test)
 	EXPECT_USERS(test, 1, 0);
 	arx_iter_end(&it);
 	EXPECT_USERS(test, 0, 0);
+	arx_iter_end(&it);
+	EXPECT_USERS(test, 0, 0);
+
+	/* So does a search for pages, and the copy after that finds the key. */
+	it = begin(t, ARX_ITER_SGE);
+	KUNIT_EXPECT_FALSE(test, lacks(&it, 24, 24, &want));
+	EXPECT_USERS(test, 1, 0);
+	KUNIT_EXPECT_EQ(test, take(t, &it, 4, 4), ARX_COPY_OK);
+	EXPECT_USERS(test, 1, 0);
 	arx_iter_end(&it);
 	EXPECT_USERS(test, 0, 0);
 	free_fast(t);
@@ -739,18 +761,6 @@ static void run__ends_behind_region(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take(t, &it, 16, 16), ARX_COPY_OK);
 	arx_iter_end(&it);
 	free_fast(t);
-}
-
-/* True if the first @len bytes lack pages, of @ahead in the message. */
-static bool lacks(struct arx_iter *it, u32 len, u32 ahead,
-		  struct arx_pages *want)
-{
-	bool absent;
-
-	rcu_read_lock();
-	absent = arx_iter_lacks(it, len, ahead, want);
-	rcu_read_unlock();
-	return absent;
 }
 
 /* Pages are wanted up to the end of the region, and for what it grants. */

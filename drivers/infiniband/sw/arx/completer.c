@@ -572,6 +572,7 @@ static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 		     swqe->wqe.num_sge, IB_ACCESS_LOCAL_WRITE);
 	ok = !arx_iter_skip(&to, off);
 	if (ok && arx_iter_absent(&to, len, len, &want)) {
+		arx_iter_end(&to);
 		arx_completer_no_pages(qp);
 		return;
 	}

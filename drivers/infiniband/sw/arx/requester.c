@@ -600,7 +600,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
  * long READ's memory may fit this machine at a time: if pages of the last job
  * have gone again, those for the next run are enough.
  */
-static bool arx_requester_lacks(struct arx_qp *qp, const struct arx_iter *to,
+static bool arx_requester_lacks(struct arx_qp *qp, struct arx_iter *to,
 				u32 left, struct arx_pages *want)
 {
 	struct arx_paging *paging = &qp->req.paging;

@@ -212,8 +212,10 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 		return ARX_PLACED_BAD_DEST;
 	/* How long the message is, only its last packet says. */
 	if (arx_iter_absent(&to, run->len,
-			    run->h.flags & ARX_LAST ? run->len : room, &want))
+			    run->h.flags & ARX_LAST ? run->len : room, &want)) {
+		arx_iter_end(&to);
 		return arx_responder_wait_pages(qp, &want);
+	}
 	err = arx_iter_copy(&to, &run->payload, run->len);
 	arx_iter_end(&to);
 	switch (err) {
@@ -733,9 +735,11 @@ static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 
 	arx_iter_buf(&grh, (void *)run->grh);
 	arx_responder_iter(qp, &to);
-	if (arx_iter_absent(&to, len, len, &want))
+	if (arx_iter_absent(&to, len, len, &want)) {
+		arx_iter_end(&to);
 		return arx_paging_wait(qp, &qp->resp.paging, &want) ?
 		       ARX_COPY_NO_PAGES : ARX_COPY_BAD_DEST;
+	}
 	err = arx_iter_copy(&to, &grh, ARX_GRH_LEN);
 	if (err == ARX_COPY_OK)
 		err = arx_iter_copy(&to, &run->payload, run->len);

@@ -117,7 +117,7 @@ bool arx_iter_check_sge(struct arx_iter *it, u32 len)
 }
 
 /*
- * arx_iter_lacks() of bytes in one entry; @it may hold the key of the first.
+ * arx_iter_lacks() of bytes in one entry; @it holds the key of the first.
  * Nothing behind the region is wanted: its pages would not be taken back.
  */
 static bool arx_iter_sge_lacks(const struct arx_iter *it,
@@ -125,8 +125,7 @@ static bool arx_iter_sge_lacks(const struct arx_iter *it,
 			       u32 ahead, struct arx_pages *want)
 {
 	struct arx_key_use use = arx_iter_sge_use(it, sge, off + len);
-	bool held = it->key && sge == it->sge.list &&
-		    off + len <= it->sge.granted;
+	bool held = sge == it->sge.list;
 	struct arx_key *key = it->key;
 	u64 va = sge->addr + off;
 	bool lacks;
@@ -155,13 +154,17 @@ static bool arx_iter_sge_lacks(const struct arx_iter *it,
  * Context: as arx_iter_absent().
  * Return: as arx_iter_absent().
  */
-bool arx_iter_lacks(const struct arx_iter *it, u32 len, u32 ahead,
+bool arx_iter_lacks(struct arx_iter *it, u32 len, u32 ahead,
 		    struct arx_pages *want)
 {
-	const struct arx_sge *sge = it->sge.list;
-	u32 off = it->sge.off;
-	u32 left;
+	const struct arx_sge *sge;
+	u32 off, left;
 
+	/* The use of the bytes, which follows, finds the first key held. */
+	if (!len || !arx_iter_sge_skip_empty(it) || !arx_iter_sge_hold(it, len))
+		return false;
+	sge = it->sge.list;
+	off = it->sge.off;
 	for (left = it->sge.left; left && len; left--) {
 		u32 n = min(len, sge->length - off);
 

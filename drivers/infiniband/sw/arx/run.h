@@ -185,7 +185,7 @@ static inline void arx_iter_skb(struct arx_iter *it,
 bool arx_iter_fetch(struct arx_iter *it, u32 want);
 int arx_iter_skip_bytes(struct arx_iter *it, u32 len);
 bool arx_iter_check_sge(struct arx_iter *it, u32 len);
-bool arx_iter_lacks(const struct arx_iter *it, u32 len, u32 ahead,
+bool arx_iter_lacks(struct arx_iter *it, u32 len, u32 ahead,
 		    struct arx_pages *want);
 void arx_iter_rewind(struct arx_iter *it, const struct arx_iter *to);
 
@@ -207,7 +207,7 @@ static inline bool arx_iter_check(struct arx_iter *it, u32 len)
 
 /**
  * arx_iter_absent - whether pages of the next bytes must be found first
- * @it: iterator without room; does not move
+ * @it: iterator without room; does not move, may hold the first key
  * @len: bytes that are about to be used
  * @ahead: bytes that the message will use, at least @len
  * @want: receives what is not there
@@ -218,8 +218,8 @@ static inline bool arx_iter_check(struct arx_iter *it, u32 len)
  * Context: within the section in which the iterator was made.
  * Return: true if at least one page is not there.
  */
-static inline bool arx_iter_absent(const struct arx_iter *it, u32 len,
-				   u32 ahead, struct arx_pages *want)
+static inline bool arx_iter_absent(struct arx_iter *it, u32 len, u32 ahead,
+				   struct arx_pages *want)
 {
 	return arx_odp_in_use() && it->kind == ARX_ITER_SGE &&
 	       arx_iter_lacks(it, len, ahead, want);

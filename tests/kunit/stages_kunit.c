@@ -1677,6 +1677,40 @@ static void local__reg_refused(struct kunit *test)
 }
 
 /*
+ * Local work goes on behind a request that the peer does not acknowledge, but
+ * only so far that one acknowledgment does not complete too much at a time.
+ */
+static void local__bounded(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV };
+	const struct ib_send_wr *bad;
+	struct arx_mr *mr;
+	struct arx_qp *qp;
+	u32 i;
+
+	p->depth = 4096;
+	qp = pair_by_wire(test)->side[0].qp;
+	mr = fast_mr(test, p, 0);
+	wr.ex.invalidate_rkey = mr->key.value;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 2 * ARX_SWQES_MAX; i++)
+		KUNIT_ASSERT_EQ(test, 0, arx_post_send(&qp->ib, &wr, &bad));
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 16; i++) {
+		flush_work(&qp->grow);
+		pair_settle(p);
+	}
+	KUNIT_EXPECT_EQ(test, qp->req.fetched - qp->comp.done, ARX_SWQES_MAX);
+	KUNIT_EXPECT_EQ(test, p->sent, 1);
+	pair_pump(p);
+	for (i = 1; i < 3; i++)
+		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, qp->swqe_mask + 1, ARX_SWQES_MAX);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
+/*
  * Local work is executed once, however often the requests around it are sent.
  */
 static void local__once(struct kunit *test)
@@ -4270,6 +4304,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(local__send_holds_region),
 	KUNIT_CASE(local__invalidates_its_source),
 	KUNIT_CASE(local__reg_refused),
+	KUNIT_CASE(local__bounded),
 	KUNIT_CASE(local__once),
 	KUNIT_CASE(local__overtaken),
 	KUNIT_CASE(local__refused_behind),

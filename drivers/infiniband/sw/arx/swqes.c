@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Kernel copies of send WQEs, from fetch to completion. Their number grows with
- * the number of outstanding requests, up to the entries of the send ring.
+ * the number of outstanding requests, up to the entries of the send ring or to
+ * ARX_SWQES_MAX.
  */
 
 #include <linux/overflow.h>
@@ -91,14 +92,14 @@ bool arx_swqes_grow(struct arx_qp *qp)
  * copy, because the copies move. Copies are used only under that lock or
  * comp.lock.
  * Return: false if there is no more room yet, there is one copy for each slot
- * of the ring, or no memory.
+ * of the ring, there are ARX_SWQES_MAX, or no memory.
  */
 bool arx_swqes_add(struct arx_qp *qp)
 {
 	u32 room = 2 * (qp->swqe_mask + 1);
 	void *new;
 
-	if (room > arx_ring_entries(&qp->sq))
+	if (room > min(arx_ring_entries(&qp->sq), ARX_SWQES_MAX))
 		return false;
 	if (array_size(room, qp->swqe_size) > ARX_SWQES_ATOMIC) {
 		if (!READ_ONCE(qp->full))

@@ -12,6 +12,14 @@
  */
 #define ARX_SWQES_ATOMIC	(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
+/*
+ * Maximum number of copies. The windows allow fewer requests with packets, but
+ * any number of local operations may follow an unacknowledged request. One
+ * acknowledgment may complete all of them, and they may all have to move, with
+ * bottom halves off.
+ */
+#define ARX_SWQES_MAX		1024U
+
 int arx_swqes_init(struct arx_qp *qp, u32 entries);
 bool arx_swqes_add(struct arx_qp *qp);
 bool arx_swqes_grow(struct arx_qp *qp);

@@ -5,6 +5,8 @@
  */
 
 #include <linux/etherdevice.h>
+#include <linux/moduleparam.h>
+#include <linux/random.h>
 #include <net/sock.h>
 
 #include "qp_fixture.h"
@@ -29,6 +31,10 @@
 
 /* The pair that tx.c would find by the QP. */
 static struct pair *current_pair;
+
+static unsigned int seed;
+module_param(seed, uint, 0644);
+MODULE_PARM_DESC(seed, "of random cases; 0: another one in each run");
 
 /* main.c */
 
@@ -502,6 +508,18 @@ struct pair *pair_by_wire(struct kunit *test)
 	pair_connect(test, p, IB_QPT_RC);
 	p->dev.port_active = false;
 	return p;
+}
+
+/**
+ * pair_seed - seed of the random numbers of a case
+ * @test: the case; its log gets the seed
+ */
+u32 pair_seed(struct kunit *test)
+{
+	u32 chosen = READ_ONCE(seed) ?: get_random_u32();
+
+	kunit_info(test, "seed=%u\n", chosen);
+	return chosen;
 }
 
 /* A counter of the device. */

@@ -124,6 +124,7 @@ void pair_bring(struct kunit *test, struct pair *p, int side,
 		enum ib_qp_state to);
 void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type);
 struct pair *pair_by_wire(struct kunit *test);
+u32 pair_seed(struct kunit *test);
 u64 count_of(struct pair *p, enum arx_counter counter);
 void pair_connect_halves(struct kunit *test, struct pair *p);
 void pair_make_xrc_srq(struct kunit *test, struct pair *p, struct arx_srq *srq,

@@ -531,7 +531,7 @@ static void stages__chaos(struct kunit *test)
 	c->p = p;
 	p->attr.retry_cnt = 7;
 	pair_by_wire(test);
-	prandom_seed_state(&c->rnd, 42);
+	prandom_seed_state(&c->rnd, pair_seed(test));
 	fill(p->side[0].buf, BUF, 1);
 	fill(p->side[1].buf, BUF, 2);
 	*word = 0;
@@ -1147,7 +1147,7 @@ static void requester__drops_all_arrive(struct kunit *test)
 	struct rnd_state rnd;
 	int i, turns = 0;
 
-	prandom_seed_state(&rnd, 1);
+	prandom_seed_state(&rnd, pair_seed(test));
 	s[0].qp->attr.retry_cnt = 0;
 	fill(s[0].buf, BUF / 2, 1);
 	fill(s[1].buf + BUF / 2, BUF / 2, 2);

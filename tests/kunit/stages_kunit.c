@@ -3848,6 +3848,7 @@ enum own_peer {
 static const enum ib_wr_opcode own_ops[] = {
 	IB_WR_SEND, IB_WR_SEND_WITH_IMM, IB_WR_RDMA_WRITE,
 	IB_WR_RDMA_WRITE_WITH_IMM, IB_WR_RDMA_READ, IB_WR_ATOMIC_FETCH_AND_ADD,
+	IB_WR_ATOMIC_WRITE,
 };
 
 /* Two pieces of 4 bytes, or one of 200,000 and one of 4. */
@@ -3855,12 +3856,13 @@ static void own_post(struct kunit *test, const struct own_fault *f,
 		     enum ib_wr_opcode op, enum own_peer peer, int flags)
 {
 	bool atomic = op == IB_WR_ATOMIC_FETCH_AND_ADD;
+	bool word = atomic || op == IB_WR_ATOMIC_WRITE;
 	struct pair *p = test->priv;
 	const struct ib_send_wr *bad;
 	u32 rkey = p->side[1].mr.key.value ^ (peer == PEER_RKEY ? 0x100 : 0);
 	struct ib_sge sge[2] = {
 		{ .addr = (uintptr_t)p->side[0].buf,
-		  .length = atomic || peer == PEER_READY ? 4 : 200000,
+		  .length = word || peer == PEER_READY ? 4 : 200000,
 		  .lkey = p->dma->lkey },
 		{ .addr = (uintptr_t)p->side[0].buf + BUF - 8,
 		  .length = 4, .lkey = p->dma->lkey },

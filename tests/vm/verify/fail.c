@@ -777,7 +777,7 @@ struct own_fault {
 static void own_fault_post(struct end *e, const struct own_fault *f, struct region *strange)
 {
 	bool atomic = f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || f->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	uint32_t half = atomic ? 4 : f->theirs == SHORT_RECEIVE ? 5000 : 40;
+	uint32_t half = atomic || f->opcode == IBV_WR_ATOMIC_WRITE ? 4 : f->theirs == SHORT_RECEIVE ? 5000 : 40;
 	struct ibv_sge sge[2] = { piece(e, 0, half), piece(e, 8192, half) };
 	struct ibv_send_wr wr = request(e, 1, f->opcode, sge);
 
@@ -871,6 +871,8 @@ static const struct own_fault own_faults[] = {
 	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, SECOND_LKEY, NOTHING, false },
 	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, LOCAL_BEYOND, BAD_RKEY, true },
 	{ IBV_QPT_RC, IBV_WR_ATOMIC_CMP_AND_SWP, LOCAL_PD, IN_ERROR, false },
+	{ IBV_QPT_RC, IBV_WR_ATOMIC_WRITE, SECOND_LKEY, NOTHING, false },
+	{ IBV_QPT_RC, IBV_WR_ATOMIC_WRITE, LOCAL_BEYOND, BAD_RKEY, true },
 	{ IBV_QPT_UC, IBV_WR_SEND, SECOND_LKEY, NO_RECEIVE, false },
 	{ IBV_QPT_UC, IBV_WR_RDMA_WRITE, LOCAL_PD, NOTHING, true },
 	{ IBV_QPT_UC, IBV_WR_RDMA_WRITE, LKEY, BAD_RKEY, false },

@@ -61,15 +61,21 @@ one_queue() {
 	(( first < 100 || second < 100 ))
 }
 
-# A VLAN on a netdev with queues of two traffic classes; priority 3 has the
-# second two
+# classes [BOND]: a VLAN on a netdev, or on a bond of it, with queues of two
+# traffic classes; priority 3 has the second two
 classes() {
-	local n
+	local n below=port
 	hosts --driver none
 	ip link add port numtxqueues 4 numrxqueues 4 netns h1 type veth peer name port numtxqueues 4 numrxqueues 4 netns h2
 	for n in 1 2; do
+		if [[ ${1-} ]]; then
+			below=$1
+			ip -n h$n link add "$below" numtxqueues 4 type bond mode active-backup
+			ip -n h$n link set port master "$below"
+			ip -n h$n link set "$below" up
+		fi
 		ip -n h$n link set port up
-		ip -n h$n link add link port name port.5 type vlan id 5
+		ip -n h$n link add link "$below" name port.5 type vlan id 5
 		ip -n h$n link set port.5 up
 		ip -n h$n address add 198.51.100.$n/24 dev port.5
 	done
@@ -147,5 +153,7 @@ check one-class 40 one_class
 check tags 40 tags
 check cnps 40 cnps
 check udp-ports 40 udp_ports
+check bond 40 classes bond0
+check bond-one-class 40 one_class
 check slow 40 slow
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' 'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

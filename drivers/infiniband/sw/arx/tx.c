@@ -172,23 +172,47 @@ static u8 arx_tx_tos(const struct arx_qp *qp, const struct arx_av *av,
 	return av->tos | INET_ECN_ECT_0;
 }
 
+/* True if a netdev passes all packets to netdevs below it, and to no other. */
+static bool arx_tx_passes_down(const struct net_device *netdev)
+{
+	return is_vlan_dev(netdev) || netif_is_bond_master(netdev);
+}
+
+static int arx_tx_is_lowest(struct net_device *netdev,
+			    struct netdev_nested_priv *priv)
+{
+	priv->data = netdev;
+	return !arx_tx_passes_down(netdev);
+}
+
+/*
+ * The netdev in whose queues packets wait that leave by @netdev. The netdevs of
+ * a bond have as many queues, and the same traffic classes.
+ */
+static const struct net_device *arx_tx_lowest(struct net_device *netdev)
+{
+	struct netdev_nested_priv priv = { .data = netdev };
+
+	if (arx_tx_passes_down(netdev))
+		netdev_walk_all_lower_dev_rcu(netdev, arx_tx_is_lowest, &priv);
+	return priv.data;
+}
+
 /*
  * QPs are spread over the transmit queues of the traffic class of their
  * priority. Otherwise each packet's CPU might choose a queue, and packets of a
  * QP would overtake each other; also with a netdev that has one queue, above a
- * netdev that has several. A VLAN uses the traffic classes of the netdev below.
- * The queue belongs to the socket, in which another CPU may be sending data, so
- * a CNP takes the queue of the data.
+ * netdev that has several. The queue belongs to the socket, in which another
+ * CPU may be sending data, so a CNP takes the queue of the data.
  */
 static u32 arx_tx_queue(const struct arx_qp *qp,
 			const struct arx_tx_batch *batch)
 {
-	struct net_device *netdev = dst_dev_rcu(batch->dst);
+	struct net_device *leaves = dst_dev_rcu(batch->dst);
+	const struct net_device *netdev = arx_tx_lowest(leaves);
 	u32 hash = qp->tx_sk->sk_txhash;
 	struct netdev_tc_txq class = {};
 
-	while (is_vlan_dev(netdev))
-		netdev = vlan_dev_real_dev(netdev);
 	if (READ_ONCE(netdev->num_tc))
 		class = netdev->tc_to_txq[netdev_get_prio_tc_map(netdev,
 						arx_tx_priority(batch->av))];
@@ -201,12 +225,6 @@ static u32 arx_tx_queue(const struct arx_qp *qp,
 static bool arx_tx_has_qdisc(struct net_device *netdev)
 {
 	return rcu_dereference(netdev_get_tx_queue(netdev, 0)->qdisc)->enqueue;
-}
-
-/* True if a netdev passes all packets to netdevs below it, and to no other. */
-static bool arx_tx_passes_down(const struct net_device *netdev)
-{
-	return is_vlan_dev(netdev) || netif_is_bond_master(netdev);
 }
 
 static int arx_tx_loses_order(struct net_device *netdev,

@@ -136,7 +136,7 @@ static void arx_recvq_write(struct arx_recvq *q, const struct ib_recv_wr *wr)
  * @wr: list
  * @bad: receives the first request that was not posted
  *
- * Context: any but hard interrupts.
+ * Context: any.
  * Return: 0, -EINVAL for too many SGEs or an application's queue, -ENOMEM if
  * the queue is full.
  */
@@ -461,7 +461,7 @@ int arx_destroy_srq(struct ib_srq *ib, struct ib_udata *udata)
  * @wr: list
  * @bad: receives the first request that was not posted
  *
- * Context: any but hard interrupts.
+ * Context: any.
  * Return: as arx_recvq_post(); -EINVAL for an application's SRQ, see
  * arx_post_send().
  */

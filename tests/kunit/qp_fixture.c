@@ -747,6 +747,13 @@ void pair_paged(struct pair *p, int side, bool own)
 	pair_settle(p);
 }
 
+/* Jobs that find pages end, and what they start. */
+void pair_paging(struct pair *p)
+{
+	flush_workqueue(arx_paging_wq);
+	pair_settle(p);
+}
+
 /* The retransmission timer expires. */
 void pair_expire(struct pair *p, int side)
 {

@@ -8,7 +8,8 @@
  *
  *	requester	stops at the WQE
  *	responder	asks an RC peer to send the request again (RNR NAK),
- *			holds a READ response, drops a UC or UD message
+ *			holds a READ response, drops a UC or UD message; if
+ *			there are no pages for a receive, the receive fails
  *	completer	drops the response; the requester asks for it again, and
  *			has the pages found before it does
  *
@@ -35,12 +36,14 @@
  * @pages: with a reference to their memory
  * @qpn: the QP that waits
  * @request: its requester waits; else its responder
+ * @dropped: a UC WRITE lacked the pages: if there are none, no one is to know
  */
 struct arx_paging_job {
 	struct work_struct work;
 	struct arx_pages pages;
 	u32 qpn;
 	bool request;
+	bool dropped;
 };
 
 static struct workqueue_struct *arx_paging_wq;
@@ -52,7 +55,8 @@ static struct workqueue_struct *arx_paging_wq;
 static void arx_paging_done(const struct arx_paging_job *job, int err)
 {
 	/* The process keeps changing its memory: look again. */
-	const void *result = err && err != -EAGAIN ? ARX_PAGING_FAILED : NULL;
+	const void *result = err && err != -EAGAIN && !job->dropped ?
+			     ARX_PAGING_FAILED : NULL;
 	struct arx_paging *paging;
 	struct arx_qp *qp;
 
@@ -115,6 +119,8 @@ static void arx_paging_start(struct arx_qp *qp, struct arx_paging *paging,
 	job->pages.len = min(want->len, ARX_PAGING_MOST);
 	job->qpn = qp->id.nr;
 	job->request = paging == &qp->req.paging;
+	job->dropped = !job->request && !arx_qp_is_acked(qp) &&
+		       qp->resp.op == ARX_OP_WRITE;
 	arx_odp_hold(want->odp);
 	paging->request = request;
 	paging->write = want->write;
@@ -126,14 +132,14 @@ static void arx_paging_start(struct arx_qp *qp, struct arx_paging *paging,
 
 /*
  * The request that a stage works on. A UC or UD message that is dropped does
- * not come again, so a failure must answer for the next one.
+ * not come again, but its receive WQE stays.
  */
 static u32 arx_paging_request(const struct arx_qp *qp,
 			      const struct arx_paging *paging)
 {
 	if (paging == &qp->req.paging)
 		return qp->req.sent;
-	return arx_qp_is_acked(qp) ? qp->resp.epsn : 0;
+	return arx_qp_is_acked(qp) ? qp->resp.epsn : qp->resp.rwqe.nr;
 }
 
 /**

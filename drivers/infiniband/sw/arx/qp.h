@@ -126,7 +126,8 @@ struct arx_tx_out {
  * @job: the job that finds pages, and then starts the QP; NULL if there is
  *	none, ARX_PAGING_FAILED if the last one found none. Only compared: a job
  *	may outlive its QP, and its QP's reset
- * @request: WQE index or PSN of the request for which the last job began
+ * @request: WQE index or PSN of the request for which the last job began; UC
+ *	and UD: number of the receive WQE
  * @addr: first address of that job
  * @write: the pages of that job were to be written
  *

@@ -104,7 +104,8 @@ int arx_recvq_take(struct arx_recvq *q, struct arx_rwqe *wqe,
 	}
 
 	err = arx_recvq_copy(q, wqe);
-	arx_ring_consume(&q->ring, ++q->cons);
+	wqe->nr = ++q->cons;
+	arx_ring_consume(&q->ring, q->cons);
 	if (pending - 1 < q->limit) {
 		q->limit = 0;
 		*news = ARX_RECVQ_LIMIT_REACHED;

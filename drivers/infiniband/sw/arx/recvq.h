@@ -12,12 +12,14 @@
  * @wr_id: returned in the completion
  * @num_sge: valid entries of @sge
  * @length: sum of the SGEs' lengths
+ * @nr: its number among those of its queue, which wraps
  * @sge: memory for the message; lkeys are checked when it is written
  */
 struct arx_rwqe {
 	u64 wr_id;
 	u32 num_sge;
 	u32 length;
+	u32 nr;
 	struct arx_sge sge[ARX_MAX_SGE];
 };
 

@@ -939,6 +939,24 @@ static void arx_responder_error(struct arx_qp *qp, u32 *bytes)
 	arx_responder_flush(qp);
 }
 
+/*
+ * UC and UD: there is no memory for a message that was dropped. Its receive WQE
+ * fails now, unless a shorter message has used the WQE up meanwhile. The next
+ * message would come too late for that: the process may have mapped the memory
+ * by then.
+ */
+static __cold void arx_responder_no_memory(struct arx_qp *qp)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	WRITE_ONCE(resp->paging.job, NULL);
+	if (!resp->have_rwqe || resp->rwqe.nr != resp->paging.request ||
+	    !arx_qp_may(qp, ARX_QP_RECEIVE))
+		return;
+	arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
+	arx_qp_error(qp, ARX_NO_EVENT);
+}
+
 /* Serve requests that arx_responder_close() left, then send responses. */
 static bool arx_responder_continue(struct arx_qp *qp, u32 *bytes)
 {
@@ -965,6 +983,8 @@ bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 		arx_responder_error(qp, bytes);
 	else if (arx_qp_is_acked(qp))
 		more = arx_responder_continue(qp, bytes);
+	else if (qp->resp.paging.job == ARX_PAGING_FAILED)
+		arx_responder_no_memory(qp);
 	spin_unlock(&qp->resp.lock);
 	arx_section_leave();
 	return more;

@@ -185,10 +185,47 @@ static void paging__no_memory_for_a_write(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 }
 
+/* On one machine a peer that waits goes on when the pages are there. */
+static void paging__peer_goes_on(struct kunit *test)
+{
+	struct paging_test *t = test->priv;
+	struct side *s = &t->p->side[0];
+
+	pair_connect(test, t->p, IB_QPT_RC);
+	map_pages(test, 0, 1);
+	mmap_write_lock(current->mm);	/* the job waits */
+	KUNIT_EXPECT_EQ(test, 0, pair_send(t->p, 0, IB_WR_RDMA_WRITE, 1,
+					   IB_SEND_SIGNALED, 0, 8));
+	KUNIT_EXPECT_TRUE(test, s->qp->comp.rnr_wait);
+	hrtimer_start(&s->qp->comp.rnr, ktime_set(1000, 0),
+		      HRTIMER_MODE_REL_SOFT);
+	mmap_write_unlock(current->mm);
+	pair_paging(t->p);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, s->qp->comp.rnr_wait);
+}
+
+/* A wait for a receive does not end with a job. */
+static void paging__peer_waits_for_a_receive(struct kunit *test)
+{
+	struct paging_test *t = test->priv;
+	struct side *s = &t->p->side[0];
+
+	pair_connect(test, t->p, IB_QPT_RC);
+	pair_send(t->p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 8);
+	KUNIT_EXPECT_TRUE(test, s->qp->comp.rnr_wait);
+	arx_qp_schedule(t->p->side[1].qp);
+	pair_settle(t->p);
+	KUNIT_EXPECT_TRUE(test, s->qp->comp.rnr_wait);
+	EXPECT_NO_WC(test, &s->scq);
+}
+
 static struct kunit_case paging_cases[] = {
 	KUNIT_CASE_PARAM(paging__no_memory_for_a_receive, type_gen_params),
 	KUNIT_CASE_PARAM(paging__receive_used_meanwhile, type_gen_params),
 	KUNIT_CASE(paging__no_memory_for_a_write),
+	KUNIT_CASE(paging__peer_goes_on),
+	KUNIT_CASE(paging__peer_waits_for_a_receive),
 	{}
 };
 

@@ -86,6 +86,7 @@ void arx_ack_rnr(struct arx_qp *qp, u8 timer)
 	 */
 	qp->resp.nak_sent = true;
 	qp->resp.gap = false;
+	qp->resp.refused = false;
 }
 
 /**
@@ -104,6 +105,7 @@ void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
 		break;
 	case ARX_NO_PAGES:
 		arx_ack_rnr(qp, ARX_ACK_PAGES_TIMER);
+		qp->resp.refused = true;
 		break;
 	case ARX_NO_TARGET:
 		arx_ack_nak(qp, ARX_NAK(ARX_NAK_INV_RD_REQ), ARX_END_ACCESS);

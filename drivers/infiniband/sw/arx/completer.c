@@ -23,6 +23,12 @@
 #define ARX_RNR_DELAY_MAX	20000U
 #define ARX_RNR_ROW_MAX		11
 
+/*
+ * A wait that follows this many others, without progress between them, is not
+ * cut short: memory that goes whenever it is found must not keep CPUs busy.
+ */
+#define ARX_RNR_ROW_CUT		6
+
 /* The largest number of retries. */
 #define ARX_HELD_MAX		7
 
@@ -1079,7 +1085,7 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
  * arx_completer_rnr_over - the wait time of an RNR NAK is over
  * @qp: QP whose requester should run
  *
- * Context: softirq; no QP lock held.
+ * Context: bottom halves off; no completer's lock held.
  */
 void arx_completer_rnr_over(struct arx_qp *qp)
 {
@@ -1089,6 +1095,22 @@ void arx_completer_rnr_over(struct arx_qp *qp)
 	WRITE_ONCE(qp->comp.rnr_wait, false);
 	arx_completer_rewind(qp);
 	spin_unlock(&qp->comp.lock);
+}
+
+/**
+ * arx_completer_rnr_end - end the wait time of an RNR NAK before its timer does
+ * @qp: QP whose peer on this machine is ready now
+ *
+ * Context: in a section, bottom halves off; no completer's lock held.
+ * Return: true if the requester should run; false if it does not wait.
+ */
+bool arx_completer_rnr_end(struct arx_qp *qp)
+{
+	if (READ_ONCE(qp->comp.rnr_row) > ARX_RNR_ROW_CUT ||
+	    hrtimer_try_to_cancel(&qp->comp.rnr) <= 0)
+		return false;
+	arx_completer_rnr_over(qp);
+	return true;
 }
 
 /**

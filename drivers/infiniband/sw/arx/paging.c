@@ -7,7 +7,8 @@
  * again:
  *
  *	requester	stops at the WQE
- *	responder	asks an RC peer to send the request again (RNR NAK),
+ *	responder	asks an RC peer to send the request again (RNR NAK;
+ *			on one machine the end of the job ends the peer's wait),
  *			holds a READ response, drops a UC or UD message; if
  *			there are no pages for a receive, the receive fails
  *	completer	drops the response; the requester asks for it again, and

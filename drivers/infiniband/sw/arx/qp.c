@@ -438,6 +438,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	resp->msn = 0;
 	arx_rdatomic_reset(resp);
 	WRITE_ONCE(resp->paging.job, NULL);
+	resp->refused = false;
 	arx_keep_purge(&resp->kept);
 	resp->ack_due = false;
 	resp->unacked = 0;

@@ -367,6 +367,7 @@ struct arx_target {
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free
  * @paging: pages that requests write or read, and that are not there
+ * @refused: the last RNR NAK was for such pages, and they are being found
  * @rwqe: receive WQE of the message
  */
 struct arx_resp {
@@ -405,6 +406,7 @@ struct arx_resp {
 	bool flushed;
 	struct arx_tx_out out;
 	struct arx_paging paging;
+	bool refused;
 	struct arx_rwqe rwqe;
 } ____cacheline_aligned;
 

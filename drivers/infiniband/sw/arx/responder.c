@@ -10,6 +10,7 @@
 #include <linux/if_vlan.h>
 
 #include "ack.h"
+#include "completer.h"
 #include "cq.h"
 #include "paging.h"
 #include "rdatomic.h"
@@ -957,12 +958,32 @@ static __cold void arx_responder_no_memory(struct arx_qp *qp)
 	arx_qp_error(qp, ARX_NO_EVENT);
 }
 
+/*
+ * The pages are found, or there are none. A peer on this machine sends its
+ * request again now: nothing tells a peer elsewhere, whose timer must expire.
+ */
+static __cold void arx_responder_ready(struct arx_qp *qp)
+{
+	struct arx_qp *peer = arx_send_other(qp);
+
+	qp->resp.refused = false;
+	if (peer && arx_completer_rnr_end(peer))
+		arx_qp_go_on(peer);
+}
+
 /* Serve requests that arx_responder_close() left, then send responses. */
 static bool arx_responder_continue(struct arx_qp *qp, u32 *bytes)
 {
-	if (unlikely(qp->resp.kept.bytes) && arx_qp_may(qp, ARX_QP_RECEIVE))
+	struct arx_resp *resp = &qp->resp;
+	bool more;
+
+	if (unlikely(resp->kept.bytes) && arx_qp_may(qp, ARX_QP_RECEIVE))
 		arx_responder_close(qp);
-	return arx_rdatomic_reply(qp, bytes);
+	more = arx_rdatomic_reply(qp, bytes);
+	if (unlikely(resp->refused) && !arx_ack_nak_is_due(resp) &&
+	    !arx_paging_is_busy(&resp->paging))
+		arx_responder_ready(qp);
+	return more;
 }
 
 /**

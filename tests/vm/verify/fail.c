@@ -13,6 +13,7 @@
 #include <linux/dma-buf.h>
 #include <linux/dma-heap.h>
 #include <linux/udmabuf.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -3199,27 +3200,39 @@ static int pass_fd(int sock, int fd)
 }
 
 /*
+ * A process of its own: it opens the device again, and has a QP that sends to
+ * itself.
+ */
+static bool open_alone(struct end *e, const struct config *c)
+{
+	static const struct shape usual;
+	char name[64];
+
+	e->c = c;
+	snprintf(name, sizeof(name), "%s", ibv_get_device_name(context->device));
+	context = NULL;
+	if (!device_open(name) || !end_objects(e, &usual))
+		return false;
+	e->peer = e->me;
+	return qp_connect(e->qp, c, e->me.psn, &e->peer);
+}
+
+/*
  * The first process: it opens the device, registers @shared and has a QP that
  * can send, so that it is the one whose thread copies. It waits to be killed.
  */
 static void be_first(const struct config *c, struct shared *shared, int sock)
 {
-	char name[64];
-	struct peer me;
-	struct end e = { .c = c };
 	struct ibv_alloc_dm_attr attr = { .length = 100 };
-	static const struct shape usual;
+	struct end e = {};
 	struct ibv_mr *mr;
 	struct ibv_dm *dm;
 
-	snprintf(name, sizeof(name), "%s", ibv_get_device_name(context->device));
-	context = NULL;
-	if (!device_open(name) || !end_objects(&e, &usual))
+	if (!open_alone(&e, c))
 		_exit(1);
-	peer_describe(&me, e.qp, c);
 	mr = ibv_reg_mr(e.pd, shared->mem, MEM, ACCESS_ALL);
 	dm = ibv_alloc_dm(context, &attr);
-	if (!mr || !dm || !qp_connect(e.qp, c, me.psn, &me))
+	if (!mr || !dm)
 		_exit(1);
 	ibv_memcpy_to_dm(dm, 96, "dm", 4);
 	shared->dm = dm->handle;
@@ -3878,6 +3891,184 @@ static bool odp_kept_secret(const struct config *c)
 	return odp_refused(c, B, odp_secret, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
 }
 
+/* ---- page faults that nobody answers ---- */
+
+/* From now on a page fault at @at waits for who reads the returned file. */
+static int leave_faults(void *at)
+{
+	struct uffdio_register reg = {
+		.range = { (uintptr_t)at, 4096 }, .mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg) ||
+	    madvise(at, 4096, MADV_DONTNEED))
+		failed("userfaultfd: %s", strerror(errno));
+	return fd;
+}
+
+static bool has_userfaultfd(void)
+{
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	return fd >= 0 ? !close(fd) : skipped("no userfaultfd: %s", strerror(errno));
+}
+
+static void expect_fault(int fd)
+{
+	struct pollfd fault = { .fd = fd, .events = POLLIN };
+
+	if (poll(&fault, 1, 10000 * time_factor) != 1 || fault.revents != POLLIN)
+		failed("no page fault waits");
+}
+
+/* A request of A to B, from and to the same page of their regions. */
+static struct ibv_send_wr odp_request(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge)
+{
+	struct ibv_send_wr wr;
+
+	*sge = (struct ibv_sge){ (uintptr_t)odp_page(e, 0), 64, e->mem.mr->lkey };
+	wr = request(e, id, opcode, sge);
+	wr.wr.rdma.remote_addr += odp_page(e, 0) - e->mem.base;
+	return wr;
+}
+
+/* While A's request waits at A or at B, other QPs go on; and all can end. */
+static void leave_unanswered(struct end *e, struct end *other, bool at, enum ibv_wr_opcode opcode)
+{
+	int fd = is(at) ? leave_faults(odp_page(e, 0)) : -1;
+	struct ibv_sge sge;
+	double begin;
+
+	ctl_barrier();
+	if (is(A))
+		post(e, odp_request(e, 1, opcode, &sge));
+	if (is(at))
+		expect_fault(fd);
+	ctl_barrier();
+	if (is(A)) {
+		post(other, odp_request(other, 2, IBV_WR_RDMA_WRITE, &sge));
+		expect(other, 2, IBV_WC_SUCCESS);
+		expect_nothing(e, 1);
+	}
+	ctl_barrier();
+	/* The fault waits although its memory goes. */
+	odp_restore(e);
+	odp_restore(other);
+	begin = now();
+	end_close(e);
+	end_close(other);
+	if (now() - begin > 5.0 * time_factor)
+		failed("the end took %.1f s", now() - begin);
+	if (is(at))
+		close(fd);
+}
+
+static bool odp_unanswered(const struct config *c)
+{
+	const struct {
+		bool at;
+		enum ibv_wr_opcode opcode;
+	} waits[] = {
+		{ A, IBV_WR_RDMA_WRITE }, { A, IBV_WR_RDMA_READ }, { B, IBV_WR_RDMA_WRITE }, { B, IBV_WR_RDMA_READ },
+	};
+	struct config paged = *c;
+	struct end e, other;
+	size_t i;
+
+	if (!has_userfaultfd())
+		return false;
+	region_paging = paged.odp = 1;
+	for (i = 0; i < ARRAY_SIZE(waits) && !has_failed(); i++) {
+		if (end_open(&e, &paged, NULL) && end_open(&other, &paged, NULL))
+			leave_unanswered(&e, &other, waits[i].at, waits[i].opcode);
+	}
+	region_paging = c->odp;
+	return !has_failed();
+}
+
+/* A process whose request waits for a page of its own or of its peer. */
+static void be_unanswered(const struct config *c, bool own, int sock)
+{
+	struct ibv_send_wr wr;
+	struct ibv_sge sge;
+	struct end e = {};
+	int fd;
+
+	if (!open_alone(&e, c))
+		_exit(1);
+	fd = leave_faults(odp_page(&e, 0));
+	wr = odp_request(&e, 1, IBV_WR_RDMA_WRITE, &sge);
+	if (own)
+		wr.wr.rdma.remote_addr += 4096;
+	else
+		sge.addr += 4096;
+	post(&e, wr);
+	expect_fault(fd);
+	if (has_failed() || pass_fd(sock, fd))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* True if the process ends soon. */
+static bool ends(pid_t pid)
+{
+	int i;
+
+	for (i = 0; i < 1000 * time_factor; i++) {
+		if (waitpid(pid, NULL, WNOHANG) == pid)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+/* It is killed. If @held, another process could still answer. */
+static void kill_unanswered(const struct config *c, bool own, bool held)
+{
+	int socks[2], fd;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, socks)) {
+		failed("socketpair: %s", strerror(errno));
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		close(socks[0]);
+		be_unanswered(c, own, socks[1]);
+	}
+	close(socks[1]);
+	fd = pass_fd(socks[0], -1);
+	close(socks[0]);
+	if (fd < 0)
+		failed("no request waits in the other process");
+	else if (!held)
+		close(fd);
+	kill(pid, SIGKILL);
+	if (!ends(pid))
+		failed("the process does not end");
+	if (fd >= 0 && held)
+		close(fd);
+}
+
+static bool odp_unanswered_killed(const struct config *c)
+{
+	struct config paged = *c;
+	int i;
+
+	if (!has_userfaultfd())
+		return false;
+	region_paging = paged.odp = 1;
+	for (i = 0; is(A) && i < 4 && !has_failed(); i++)
+		kill_unanswered(&paged, i & 1, i & 2);
+	ctl_barrier();
+	region_paging = c->odp;
+	return !has_failed();
+}
+
 /* ---- advice ---- */
 
 static void advise(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, uint32_t flags, struct ibv_sge sge,
@@ -3992,6 +4183,8 @@ const struct fail_case fail_cases[] = {
 	{ "odp_protected", odp_protected },
 	{ "odp_truncated", odp_truncated },
 	{ "odp_kept_secret", odp_kept_secret },
+	{ "odp_unanswered", odp_unanswered },
+	{ "odp_unanswered_killed", odp_unanswered_killed },
 	{ "odp_advice", odp_advice },
 	{ "reset_busy", reset_busy },
 	{ "resize_busy", resize_busy },

@@ -95,8 +95,10 @@ flows hosts
 verify_on 1 2 "${cases[@]}"
 flows host
 verify_on 1 1 "${cases[@]}"
+insmod "/arx/build/$(uname -r)/arx_exporter.ko"
 fails fails 1 2
 fails fails-host 1 1
+rmmod arx_exporter
 check one-host-fails-as-two 10 same_outcomes
 if full && debug_kernel; then
 	skip longest 'messages of 2 GiB take more memory than the debug kernel has'

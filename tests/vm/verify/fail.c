@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "../exporter/exporter.h"
 #include "verify.h"
 
 #define REMOTE_ALL	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
@@ -3161,6 +3162,90 @@ static bool dmabuf_of_heap(const struct config *c)
 	return dmabuf_case(c, make_heap_buffer);
 }
 
+/* A buffer of arx_exporter.ko. */
+static int exporter;
+
+static int make_movable(size_t size)
+{
+	return exporter < 0 ? -1 : ioctl(exporter, EXPORTER_MAKE, size);
+}
+
+static void change_buffer(unsigned long change, int fd, int err)
+{
+	int got = ioctl(exporter, change, fd) ? errno : 0;
+
+	if (got != err)
+		failed("moving or revoking a buffer: %s, not %s", strerror(got), strerror(err));
+}
+
+/* While B has a region in the buffer, it stays, and A's requests succeed. */
+static void use_movable(struct end *e, int fd, int round)
+{
+	struct ibv_mr *mr = NULL;
+	struct ibv_sge sge = piece(e, 0, MEM), back = piece(e, 0, 4096);
+	int i;
+
+	if (is(B)) {
+		mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, DMABUF_IOVA, fd, ACCESS_ALL);
+		if (!mr)
+			failed("ibv_reg_dmabuf_mr: %s", strerror(errno));
+	}
+	give(e, mr ? mr->rkey : 0, DMABUF_IOVA);
+	if (is(A)) {
+		/* What the region before has written, in other memory now. */
+		post(e, request(e, 1, IBV_WR_RDMA_READ, &back));
+		expect(e, 1, IBV_WC_SUCCESS);
+		if (e->mem.base[0] != round || e->mem.base[4095] != round)
+			failed("the buffer lost its content: %#x, not %#x", e->mem.base[0], round);
+		memset(e->mem.base, round + 1, MEM);
+		for (i = 2; i < 30; i++) {
+			post(e, request(e, i, i % 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, &sge));
+			expect(e, i, IBV_WC_SUCCESS);
+		}
+		if (e->mem.base[0] != round + 1 || e->mem.base[MEM - 1] != round + 1)
+			failed("the READ got other bytes");
+	} else {
+		for (i = 0; i < 30; i++) {
+			change_buffer(i % 2 ? EXPORTER_MOVE : EXPORTER_REVOKE, fd, EBUSY);
+			pause_ms(1);
+		}
+	}
+	ctl_barrier();
+	if (mr)
+		check_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+}
+
+/* An exporter that moves its buffer whenever it may, and revokes it at last. */
+static bool dmabuf_moved(const struct config *c)
+{
+	int fd = 0, other, round;
+	struct end e;
+
+	exporter = open("/dev/arx-exporter", O_RDWR | O_CLOEXEC);
+	if (is(B))
+		fd = make_movable(MEM);
+	ctl_swap(&fd, &other, sizeof(fd));
+	if (fd < 0 || other < 0)
+		return skipped("no such buffer here");
+	if (end_open(&e, c, NULL)) {
+		for (round = 0; round < 3; round++) {
+			use_movable(&e, fd, round);
+			if (is(B))
+				change_buffer(EXPORTER_MOVE, fd, 0);
+		}
+		if (is(B)) {
+			change_buffer(EXPORTER_REVOKE, fd, 0);
+			if (ibv_reg_dmabuf_mr(e.pd, 0, MEM, 0, fd, ACCESS_ALL) || errno != ENODEV)
+				failed("a region in a buffer that was revoked, or %s", strerror(errno));
+		}
+	}
+	end_close(&e);
+	if (is(B))
+		close(fd);
+	close(exporter);
+	return !has_failed();
+}
+
 /* ---- objects of another process ---- */
 
 struct shared { /* in memory of both processes */
@@ -4173,6 +4258,7 @@ const struct fail_case fail_cases[] = {
 	{ "device_memory", device_memory },
 	{ "dmabuf_of_memfd", dmabuf_of_memfd },
 	{ "dmabuf_of_heap", dmabuf_of_heap },
+	{ "dmabuf_moved", dmabuf_moved },
 	{ "atomic_write", atomic_write },
 	{ "placement", placement },
 	{ "broken_page", broken_page },

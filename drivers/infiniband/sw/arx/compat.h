@@ -202,6 +202,11 @@ static inline void arx_task_stop(struct vhost_task *task)
 #define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
+/* For the tests. */
+#ifndef ARX_HAS_INVALIDATE_MAPPINGS
+#define dma_buf_invalidate_mappings dma_buf_move_notify
+#endif
+
 /*
  * Verbs whose signature changed. A function of the driver has the newer
  * signature without the parameters that arx does not use. ARX_ADAPT_*(fn)

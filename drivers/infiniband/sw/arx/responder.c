@@ -1004,7 +1004,7 @@ bool arx_responder_run(struct arx_qp *qp, u32 *bytes)
 		arx_responder_error(qp, bytes);
 	else if (arx_qp_is_acked(qp))
 		more = arx_responder_continue(qp, bytes);
-	else if (qp->resp.paging.job == ARX_PAGING_FAILED)
+	else if (READ_ONCE(qp->resp.paging.job) == ARX_PAGING_FAILED)
 		arx_responder_no_memory(qp);
 	spin_unlock(&qp->resp.lock);
 	arx_section_leave();

@@ -781,13 +781,13 @@ void pair_timeout(struct pair *p, int side)
 }
 
 /* The RNR timer expires. */
-void pair_rnr_over(struct pair *p, int side)
+void pair_rnr_ended(struct pair *p, int side)
 {
 	struct arx_comp *comp = &p->side[side].qp->comp;
 
 	hrtimer_cancel(&comp->rnr);
 	local_bh_disable();
-	arx_requester_rnr_over(&comp->rnr);
+	arx_requester_rnr_ended(&comp->rnr);
 	local_bh_enable();
 	pair_settle(p);
 }
@@ -816,7 +816,7 @@ void pair_requester(struct pair *p, int side)
 void pair_look(struct pair *p, int side)
 {
 	local_bh_disable();
-	arx_requester_look(&p->side[side].qp->watch.timer);
+	arx_requester_sq_poll(&p->side[side].qp->watch.timer);
 	local_bh_enable();
 }
 

@@ -145,7 +145,7 @@ void pair_page(struct pair *p, int side);
 void pair_paged(struct pair *p, int side, bool own);
 void pair_paging(struct pair *p);
 void pair_timeout(struct pair *p, int side);
-void pair_rnr_over(struct pair *p, int side);
+void pair_rnr_ended(struct pair *p, int side);
 void pair_probe(struct pair *p, int side);
 void pair_requester(struct pair *p, int side);
 void pair_look(struct pair *p, int side);

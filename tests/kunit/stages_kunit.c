@@ -1412,7 +1412,7 @@ static void end_rnr_wait(struct arx_qp *qp)
  * The end of an RNR wait is progress, although one count falls while another
  * rises.
  */
-static void requester__rnr_over_is_progress(struct kunit *test)
+static void requester__rnr_ended_is_progress(struct kunit *test)
 {
 	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
@@ -2203,7 +2203,7 @@ static void completer__rnr(struct kunit *test)
 		for (j = 0; j < 10; j++)
 			pair_timeout(p, 0);
 		EXPECT_SILENT(test, p, 0);
-		pair_rnr_over(p, 0);
+		pair_rnr_ended(p, 0);
 		EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
 	}
 	EXPECT_NO_WC(test, &s->scq);
@@ -2224,7 +2224,7 @@ static void completer__rnr_for_ever(struct kunit *test)
 	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 8);
 	for (i = 0; i < 20; i++) {
 		ack(p, ARX_RNR_NAK(0), PSN);
-		pair_rnr_over(p, 0);
+		pair_rnr_ended(p, 0);
 	}
 	EXPECT_NO_WC(test, &p->side[0].scq);
 	ack(p, ARX_ACK_UNLIMITED, PSN);
@@ -2245,7 +2245,7 @@ static void completer__rnr_small_steps(struct kunit *test)
 	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 100 * MTU);
 	drop_wire(p);
 	ack(p, ARX_RNR_NAK(0), PSN);
-	pair_rnr_over(p, 0);
+	pair_rnr_ended(p, 0);
 	while ((w = pair_take(p, 0))) {
 		tried += w->run.npkts;
 		asked = w->run.h.flags & ARX_ACK_REQ;
@@ -4281,7 +4281,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__softirq_copies_little),
 	KUNIT_CASE(requester__little_for_an_ack),
 	KUNIT_CASE(responder__little_for_a_read),
-	KUNIT_CASE(requester__rnr_over_is_progress),
+	KUNIT_CASE(requester__rnr_ended_is_progress),
 	KUNIT_CASE(requester__no_reads_allowed),
 	KUNIT_CASE(requester__longest_read),
 	KUNIT_CASE(requester__selective_signalling),

@@ -50,8 +50,9 @@ static __always_inline void arx_completer_pass(struct arx_qp *qp,
 }
 
 /* Report the oldest WQE; between arx_cq_begin() and arx_cq_end(). */
-static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
-			       enum ib_wc_status status, u32 vendor_err)
+static bool arx_completer_put_cqe(struct arx_qp *qp,
+				  const struct arx_swqe *swqe,
+				  enum ib_wc_status status, u32 vendor_err)
 {
 	struct arx_comp *comp = &qp->comp;
 	struct arx_cqe cqe = {
@@ -80,12 +81,12 @@ static bool arx_completer_tell(struct arx_qp *qp, const struct arx_swqe *swqe,
 static void arx_completer_finish(struct arx_qp *qp, struct arx_swqe *swqe,
 				 enum ib_wc_status status, u32 vendor_err)
 {
-	bool told;
+	bool reported;
 
 	arx_cq_begin(qp->scq);
-	told = arx_completer_tell(qp, swqe, status, vendor_err);
+	reported = arx_completer_put_cqe(qp, swqe, status, vendor_err);
 	arx_cq_end(qp->scq, false, true);
-	if (!told)
+	if (!reported)
 		arx_qp_error(qp, IB_EVENT_QP_FATAL);
 	arx_completer_pass(qp, swqe);
 }
@@ -150,7 +151,7 @@ static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
 			if (!began)
 				arx_cq_begin(qp->scq);
 			began = true;
-			lost |= !arx_completer_tell(qp, swqe, IB_WC_SUCCESS, 0);
+			lost |= !arx_completer_put_cqe(qp, swqe, IB_WC_SUCCESS, 0);
 		}
 		arx_completer_pass(qp, swqe);
 		swqe = NULL;
@@ -1082,12 +1083,12 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 }
 
 /**
- * arx_completer_rnr_over - the wait time of an RNR NAK is over
+ * arx_completer_rnr_ended - the wait time of an RNR NAK is over
  * @qp: QP whose requester should run
  *
  * Context: bottom halves off; no completer's lock held.
  */
-void arx_completer_rnr_over(struct arx_qp *qp)
+void arx_completer_rnr_ended(struct arx_qp *qp)
 {
 	spin_lock(&qp->comp.lock);
 	arx_count(qp, RNR_WAITS);
@@ -1098,18 +1099,18 @@ void arx_completer_rnr_over(struct arx_qp *qp)
 }
 
 /**
- * arx_completer_rnr_end - end the wait time of an RNR NAK before its timer does
+ * arx_completer_end_rnr_wait - end the wait time of an RNR NAK before its timer does
  * @qp: QP whose peer on this machine is ready now
  *
  * Context: in a section, bottom halves off; no completer's lock held.
  * Return: true if the requester should run; false if it does not wait.
  */
-bool arx_completer_rnr_end(struct arx_qp *qp)
+bool arx_completer_end_rnr_wait(struct arx_qp *qp)
 {
 	if (READ_ONCE(qp->comp.rnr_row) > ARX_RNR_ROW_CUT ||
 	    hrtimer_try_to_cancel(&qp->comp.rnr) <= 0)
 		return false;
-	arx_completer_rnr_over(qp);
+	arx_completer_rnr_ended(qp);
 	return true;
 }
 

@@ -20,8 +20,8 @@ void arx_completer_arm(struct arx_qp *qp);
 bool arx_completer_expired(struct arx_qp *qp);
 bool arx_completer_probe(struct arx_qp *qp);
 enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n);
-void arx_completer_rnr_over(struct arx_qp *qp);
-bool arx_completer_rnr_end(struct arx_qp *qp);
+void arx_completer_rnr_ended(struct arx_qp *qp);
+bool arx_completer_end_rnr_wait(struct arx_qp *qp);
 void arx_completer_stop(struct arx_qp *qp);
 
 #endif /* ARX_COMPLETER_H */

@@ -117,7 +117,7 @@ static void arx_cq_notify(struct arx_cq *cq)
  * No more completions came in time. If the consumer has polled all, it needs no
  * event, and its request stays open.
  */
-static enum hrtimer_restart arx_cq_period_over(struct hrtimer *timer)
+static enum hrtimer_restart arx_cq_period_ended(struct hrtimer *timer)
 {
 	struct arx_cq *cq = container_of(timer, struct arx_cq, timer);
 	bool notify;
@@ -304,7 +304,7 @@ int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,
 	cq->cpu = arx_cq_vector(attr, udata);
 	cq->ignore_overrun = attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN;
 	INIT_WORK(&cq->notify, arx_cq_notify_work);
-	hrtimer_setup(&cq->timer, arx_cq_period_over, CLOCK_MONOTONIC,
+	hrtimer_setup(&cq->timer, arx_cq_period_ended, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	err = arx_ring_create(&cq->ring, attr->cqe, sizeof(struct arx_cqe),
 			      arx_udata_to_ucontext(udata), &resp.ring);

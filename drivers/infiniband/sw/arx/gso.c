@@ -383,8 +383,8 @@ static void arx_gso_finish(struct sk_buff *skb, int ip_len, int i)
 /*
  * Make a packet writable, with @outer bytes of headers and the state of @head.
  */
-static int arx_gso_dress(struct sk_buff *skb, struct sk_buff *head, int outer,
-			 netdev_features_t features)
+static int arx_gso_prepare(struct sk_buff *skb, struct sk_buff *head, int outer,
+			   netdev_features_t features)
 {
 	bool shared = skb_cloned(skb);
 
@@ -401,7 +401,7 @@ static int arx_gso_dress(struct sk_buff *skb, struct sk_buff *head, int outer,
  * The same for @head, which is not shared yet. A pskb_copy() does not show
  * that.
  */
-static int arx_gso_redress(struct sk_buff *head, netdev_features_t features)
+static int arx_gso_prepare_head(struct sk_buff *head, netdev_features_t features)
 {
 	int err = arx_gso_own_trailer(head);
 
@@ -447,7 +447,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	if (IS_ERR(rest))
 		return rest;
 	super = !checked && arx_is_super(head->len, size);
-	if (!super && arx_gso_redress(head, features)) {
+	if (!super && arx_gso_prepare_head(head, features)) {
 		kfree_skb_list(rest);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -457,7 +457,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 		goto fail;
 
 	for (skb = list; skb; skb = skb->next) {
-		if (skb != head && arx_gso_dress(skb, head, outer, features))
+		if (skb != head && arx_gso_prepare(skb, head, outer, features))
 			goto fail;
 		arx_gso_finish(skb, ip_len, n++);
 		last = skb;

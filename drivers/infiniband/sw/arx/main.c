@@ -344,7 +344,7 @@ static void arx_dealloc_driver(struct ib_device *ib)
 {
 	struct arx_dev *dev = to_arx_dev(ib);
 
-	arx_worker_settle();
+	arx_worker_wait_ended();
 	arx_gids_exit_dev(dev);
 	arx_net_detach(dev);
 	arx_ids_destroy(&dev->keys);

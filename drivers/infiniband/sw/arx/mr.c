@@ -482,9 +482,10 @@ struct ib_mr *arx_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 }
 
 /* A region of pages, not published yet, that begins @offset bytes into them. */
-static struct arx_mr *arx_mr_lay(struct ib_pd *pd, enum arx_key_kind kind,
-				 u64 offset, u64 length,
-				 void *(*page)(void *of, size_t n), void *of)
+static struct arx_mr *arx_mr_map_pages(struct ib_pd *pd, enum arx_key_kind kind,
+				       u64 offset, u64 length,
+				       void *(*page)(void *of, size_t n),
+				       void *of)
 {
 	size_t first = offset >> PAGE_SHIFT;
 	size_t n = DIV_ROUND_UP(offset + length, PAGE_SIZE) - first;
@@ -523,7 +524,7 @@ struct ib_mr *arx_mr_of_pages(struct ib_pd *pd, u64 offset, u64 length,
 
 	if (access & ~ARX_MR_USER_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	mr = arx_mr_lay(pd, ARX_KEY_DEVICE, offset, length, page, of);
+	mr = arx_mr_map_pages(pd, ARX_KEY_DEVICE, offset, length, page, of);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->key.access = access | ARX_KEY_LOCAL;
@@ -560,8 +561,8 @@ struct ib_mr *arx_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 	if (check_add_overflow(iova, length - 1, &last))
 		mr = ERR_PTR(-EINVAL);
 	else
-		mr = arx_mr_lay(pd, ARX_KEY_DMABUF, offset, length,
-				arx_dmabuf_page, buf);
+		mr = arx_mr_map_pages(pd, ARX_KEY_DMABUF, offset, length,
+				      arx_dmabuf_page, buf);
 	if (IS_ERR(mr)) {
 		arx_dmabuf_put(buf);
 		return ERR_CAST(mr);
@@ -598,8 +599,8 @@ static int arx_mr_fixed(const struct arx_mr *mr)
  * Register the memory of @mr with other access. A region that began at 0 gets
  * the addresses of the process.
  */
-static struct ib_mr *arx_mr_again(struct arx_mr *mr, struct ib_pd *pd,
-				  int access, struct ib_udata *udata)
+static struct ib_mr *arx_mr_replace(struct arx_mr *mr, struct ib_pd *pd,
+				    int access, struct ib_udata *udata)
 {
 	u64 iova = mr->key.access & IB_ZERO_BASED ? mr->umem->address :
 						    mr->key.iova;
@@ -646,7 +647,7 @@ struct ib_mr *arx_rereg_user_mr(struct ib_mr *ib, int flags, u64 start,
 	if (flags & IB_MR_REREG_TRANS)
 		new = arx_reg_user_mr(pd, start, length, iova, access, udata);
 	else if (!arx_mr_can_get(mr, access))
-		new = arx_mr_again(mr, pd, access, udata);
+		new = arx_mr_replace(mr, pd, access, udata);
 	else
 		arx_key_change(&mr->key, pd, access | ARX_KEY_LOCAL);
 	/* The core deregisters a region that has been replaced. */

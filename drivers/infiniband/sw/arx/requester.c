@@ -435,13 +435,13 @@ static void arx_requester_payload(struct arx_qp *qp, u32 index,
  * Number of PSNs in flight. If @una moved past req.psn, the result wraps to a
  * huge value; the requester then waits, sees that @una moved, and seeks.
  */
-static u32 arx_requester_flying(const struct arx_qp *qp)
+static u32 arx_requester_in_flight(const struct arx_qp *qp)
 {
 	return (qp->req.psn - arx_published(&qp->comp.una)) & ARX_PSN_MASK;
 }
 
 /* PSNs that READs and atomics still wait for. */
-static u32 arx_requester_rd_flying(const struct arx_qp *qp)
+static u32 arx_requester_rd_in_flight(const struct arx_qp *qp)
 {
 	return qp->req.rd_psns - arx_published(&qp->comp.rd_psns);
 }
@@ -468,7 +468,7 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 	struct arx_cc *cc = arx_congestion_of(qp);
 	u32 span = ARX_PSN_SPAN;
 	u32 window = ARX_WINDOW;
-	u32 flying, reads;
+	u32 in_flight, reads;
 
 	if (!arx_qp_is_acked(qp))
 		return window;
@@ -477,14 +477,14 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 			     qp->req.filling ? ARX_WINDOW_FILL : 1);
 	if (READ_ONCE(qp->comp.rnr_row))
 		window = min(window, ARX_WINDOW_RNR);
-	flying = arx_requester_flying(qp);
-	if (flying >= span)
+	in_flight = arx_requester_in_flight(qp);
+	if (in_flight >= span)
 		return 0;
-	reads = arx_requester_rd_flying(qp);
-	span -= flying;
-	flying -= min(flying, reads);
-	if (flying < window)
-		return min(window - flying, span);
+	reads = arx_requester_rd_in_flight(qp);
+	span -= in_flight;
+	in_flight -= min(in_flight, reads);
+	if (in_flight < window)
+		return min(window - in_flight, span);
 	if (unlikely(cc))
 		return arx_requester_closed(qp, cc);
 	return 0;
@@ -500,14 +500,14 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 	/* The controller's window bounds responses, too. */
 	if (unlikely(cc))
 		bytes = min(bytes, READ_ONCE(cc->window) * qp->mtu);
-	if ((u64)arx_requester_rd_flying(qp) * qp->mtu >= bytes) {
+	if ((u64)arx_requester_rd_in_flight(qp) * qp->mtu >= bytes) {
 		if (unlikely(cc))
 			WRITE_ONCE(cc->limited, true);
 		return false;
 	}
 	return req->rd_sent - arx_published(&qp->comp.rd_done) <
 	       qp->attr.max_rd_atomic && arx_requester_window(qp) &&
-	       arx_requester_flying(qp) + n <= ARX_PSN_SPAN;
+	       arx_requester_in_flight(qp) + n <= ARX_PSN_SPAN;
 }
 
 /* Memory of @swqe is paged on demand and not there: have it found. */
@@ -1191,11 +1191,11 @@ static void arx_requester_retransmit(struct timer_list *t)
 		arx_requester_run(qp);
 }
 
-static enum hrtimer_restart arx_requester_rnr_over(struct hrtimer *t)
+static enum hrtimer_restart arx_requester_rnr_ended(struct hrtimer *t)
 {
 	struct arx_qp *qp = container_of(t, struct arx_qp, comp.rnr);
 
-	arx_completer_rnr_over(qp);
+	arx_completer_rnr_ended(qp);
 	arx_requester_run(qp);
 	return HRTIMER_NORESTART;
 }
@@ -1209,7 +1209,7 @@ static enum hrtimer_restart arx_requester_probe(struct hrtimer *t)
 	return HRTIMER_NORESTART;
 }
 
-static enum hrtimer_restart arx_requester_look(struct hrtimer *t)
+static enum hrtimer_restart arx_requester_sq_poll(struct hrtimer *t)
 {
 	struct arx_qp *qp = container_of(t, struct arx_qp, watch.timer);
 
@@ -1230,10 +1230,10 @@ void arx_requester_init(struct arx_qp *qp)
 {
 	spin_lock_init(&qp->req.lock);
 	timer_setup(&qp->comp.retransmit, arx_requester_retransmit, 0);
-	hrtimer_setup(&qp->comp.rnr, arx_requester_rnr_over, CLOCK_MONOTONIC,
+	hrtimer_setup(&qp->comp.rnr, arx_requester_rnr_ended, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 	hrtimer_setup(&qp->comp.probe, arx_requester_probe, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
-	hrtimer_setup(&qp->watch.timer, arx_requester_look, CLOCK_MONOTONIC,
+	hrtimer_setup(&qp->watch.timer, arx_requester_sq_poll, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL_SOFT);
 }

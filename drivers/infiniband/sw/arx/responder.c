@@ -967,7 +967,7 @@ static __cold void arx_responder_ready(struct arx_qp *qp)
 	struct arx_qp *peer = arx_send_other(qp);
 
 	qp->resp.refused = false;
-	if (peer && arx_completer_rnr_end(peer))
+	if (peer && arx_completer_end_rnr_wait(peer))
 		arx_qp_go_on(peer);
 }
 

@@ -184,14 +184,14 @@ bool arx_sock_has_room(struct arx_qp *qp)
 }
 
 /**
- * arx_sock_tell_less - schedule a QP when fewer bytes are queued than now
+ * arx_sock_wake_on_less - schedule a QP when fewer bytes are queued than now
  * @qp: any QP; this machine has just dropped packets of it
  *
  * A packet that leaves meanwhile is missed: the caller also sets a timer.
  *
  * Context: bottom halves off.
  */
-void arx_sock_tell_less(struct arx_qp *qp)
+void arx_sock_wake_on_less(struct arx_qp *qp)
 {
 	WRITE_ONCE(qp->tx_level, arx_sock_waits(qp));
 }

@@ -80,7 +80,7 @@ static void arx_tx_drop(struct arx_qp *qp, struct arx_tx_out *out, u32 psn,
 	out->dropped = true;
 	out->lost = psn;
 	arx_count_add(qp, TX_DROPPED, n);
-	arx_sock_tell_less(qp);
+	arx_sock_wake_on_less(qp);
 	/* Perhaps no packet of the QP is queued whose end could wake it. */
 	arx_qp_schedule_later(qp);
 }

@@ -28,8 +28,8 @@
 static struct workqueue_struct *arx_worker_wq;
 
 /* Workers whose context has ended and whose thread has not. */
-static atomic_t arx_workers_over;
-static DECLARE_WAIT_QUEUE_HEAD(arx_workers_settled);
+static atomic_t arx_workers_ended;
+static DECLARE_WAIT_QUEUE_HEAD(arx_workers_wait);
 
 /*
  * Do one share of a QP's work, in process context; other QPs of the list
@@ -66,8 +66,8 @@ static void arx_worker_stop(struct work_struct *stop)
 
 	arx_task_stop(worker->task);
 	kfree(worker);
-	if (atomic_dec_and_test(&arx_workers_over))
-		wake_up_all(&arx_workers_settled);
+	if (atomic_dec_and_test(&arx_workers_ended))
+		wake_up_all(&arx_workers_wait);
 	/* arx_worker_exit() waits for this function. */
 	module_put(THIS_MODULE);
 }
@@ -103,7 +103,7 @@ static bool arx_worker_work(void *data)
 	struct arx_worker *worker = data;
 	struct arx_qp *qp;
 
-	if (READ_ONCE(worker->over)) {
+	if (READ_ONCE(worker->ended)) {
 		arx_worker_leave(worker);
 		return false;
 	}
@@ -126,13 +126,13 @@ static bool arx_worker_work(void *data)
 static void arx_worker_killed(void *data)
 {
 	struct arx_worker *worker = data;
-	bool over;
+	bool ended;
 
 	spin_lock_irq(&worker->lock);
 	WRITE_ONCE(worker->killed, true);
-	over = worker->over;
+	ended = worker->ended;
 	spin_unlock_irq(&worker->lock);
-	if (over)
+	if (ended)
 		arx_worker_leave(worker);
 }
 
@@ -158,17 +158,17 @@ void arx_worker_exit(void)
 }
 
 /**
- * arx_worker_settle - wait until threads without a context have ended
+ * arx_worker_wait_ended - wait until threads without a context have ended
  *
  * They end at once, and the module may be removed. But the threads of a process
  * that is stopped or frozen keep the module, and no code waits for them.
  *
  * Context: may sleep.
  */
-void arx_worker_settle(void)
+void arx_worker_wait_ended(void)
 {
-	wait_event_timeout(arx_workers_settled,
-			   !atomic_read(&arx_workers_over), HZ);
+	wait_event_timeout(arx_workers_wait,
+			   !atomic_read(&arx_workers_ended), HZ);
 }
 
 /**
@@ -195,7 +195,7 @@ struct arx_worker *arx_worker_make(void)
  * The process of the thread has ended, and another process, which has imported
  * the context, goes on. The thread has ended, too, or is about to.
  */
-static void arx_worker_bury(struct arx_worker *worker)
+static void arx_worker_drop_task(struct arx_worker *worker)
 {
 	arx_task_stop(worker->task);
 	spin_lock_irq(&worker->lock);
@@ -224,7 +224,7 @@ int arx_worker_start(struct arx_worker *worker)
 		return 0;
 	mutex_lock(&worker->start);
 	if (worker->killed)
-		arx_worker_bury(worker);
+		arx_worker_drop_task(worker);
 	if (!worker->task) {
 		task = arx_task_create(arx_worker_work, arx_worker_killed,
 				       worker, "arx");
@@ -261,9 +261,9 @@ void arx_worker_end(struct arx_worker *worker)
 		kfree(worker);
 		return;
 	}
-	atomic_inc(&arx_workers_over);
+	atomic_inc(&arx_workers_ended);
 	spin_lock_irq(&worker->lock);
-	WRITE_ONCE(worker->over, true);
+	WRITE_ONCE(worker->ended, true);
 	killed = worker->killed;
 	/*
 	 * Once unlocked, the worker may be freed as soon as its thread has seen

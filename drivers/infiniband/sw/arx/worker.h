@@ -21,7 +21,7 @@ struct vhost_task;
  * @lock: protects the fields below, and each QP's late_link and retired
  * @qps: QPs that have more to copy or are polled, each once, the next one first
  * @killed: the thread ends with its process; published
- * @over: the context has ended; published
+ * @ended: the context has ended; published
  * @leaving: the thread has queued @stop
  * @stop: waits for the thread and frees the worker
  */
@@ -31,14 +31,14 @@ struct arx_worker {
 	spinlock_t lock;	/* protects qps */
 	struct list_head qps;
 	bool killed;
-	bool over;
+	bool ended;
 	bool leaving;
 	struct work_struct stop;
 };
 
 int arx_worker_init(void);
 void arx_worker_exit(void);
-void arx_worker_settle(void);
+void arx_worker_wait_ended(void);
 struct arx_worker *arx_worker_make(void);
 int arx_worker_start(struct arx_worker *worker);
 void arx_worker_end(struct arx_worker *worker);

@@ -253,7 +253,7 @@ static void vary(struct arx_bth *bth, int what)
  * exactly if it is a middle packet of the same kind of message, and has nothing
  * else that is new.
  */
-static void goes_on__all_opcodes(struct kunit *test)
+static void is_middle__all_opcodes(struct kunit *test)
 {
 	u8 in[ARX_MAX_HEADERS] = {};
 	struct arx_bth *bth = (void *)in;
@@ -269,10 +269,10 @@ static void goes_on__all_opcodes(struct kunit *test)
 		plain_bth(bth, opcode, 0);
 		if (arx_headers_read(&h, in, sizeof(in)) < 0)
 			continue;
-		KUNIT_ASSERT_EQ(test, arx_bth_goes_on(&last, 0, in),
+		KUNIT_ASSERT_EQ(test, arx_bth_is_middle(&last, 0, in),
 				h.op == last.op && h.service == last.service &&
 				!(last.flags & ARX_LAST) && !h.flags);
-		found += arx_bth_goes_on(&last, 0, in);
+		found += arx_bth_is_middle(&last, 0, in);
 	}
 	/*
 	 * After first and middle: SEND and WRITE of RC and UC, READ response of
@@ -285,7 +285,7 @@ static void goes_on__all_opcodes(struct kunit *test)
 	for (what = 0; what <= 8; what++) {
 		plain_bth(bth, 0x07, 0);
 		vary(bth, what);
-		KUNIT_EXPECT_EQ(test, arx_bth_goes_on(&last, 0, in), !what);
+		KUNIT_EXPECT_EQ(test, arx_bth_is_middle(&last, 0, in), !what);
 	}
 }
 
@@ -362,7 +362,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(read__too_short, vector_gen_params),
 	KUNIT_CASE_PARAM(write__vector, vector_gen_params),
 	KUNIT_CASE(opcodes__round_trip),
-	KUNIT_CASE(goes_on__all_opcodes),
+	KUNIT_CASE(is_middle__all_opcodes),
 	KUNIT_CASE(next__as_written),
 	KUNIT_CASE(read__other_version),
 	KUNIT_CASE(read__pad_without_payload),

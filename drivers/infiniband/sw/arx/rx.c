@@ -36,7 +36,7 @@
  * @daddr: destination address, v4-mapped
  * @first: packets of the present run, linked by ->next; NULL: none
  * @last: the last of these packets
- * @last_len: bytes of its payload
+ * @open: the next packet may be added to the run, because @last is full
  * @first_len: bytes of the payload of @first, and of all packets but the last
  * @qp: destination of the run
  * @run: the run; headers of @first
@@ -54,7 +54,7 @@ struct arx_rx {
 	struct in6_addr daddr;
 	struct sk_buff *first;
 	struct sk_buff *last;
-	u32 last_len;
+	bool open;
 	u32 first_len;
 	struct arx_qp *qp;
 	struct arx_run run;
@@ -359,10 +359,10 @@ static bool arx_rx_continues(const struct arx_rx *rx,
 {
 	const struct arx_headers *run = &rx->run.h;
 
-	return rx->first && h->qpn == run->qpn && h->op == run->op &&
-	       h->service == run->service && h->psn == arx_rx_next_psn(rx) &&
-	       !(run->flags & ARX_LAST) && !(h->flags & ARX_FIRST) &&
-	       rx->last_len == rx->run.mtu;
+	return rx->first && rx->open && h->qpn == run->qpn &&
+	       h->op == run->op && h->service == run->service &&
+	       h->psn == arx_rx_next_psn(rx) &&
+	       !(run->flags & ARX_LAST) && !(h->flags & ARX_FIRST);
 }
 
 static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb, u32 len,
@@ -372,10 +372,12 @@ static void arx_rx_begin(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 
 	rx->first = skb;
 	rx->first_len = len;
+	rx->last = skb;
 	run->h = *h;
 	run->npkts = 1;
 	run->len = len;
 	run->mtu = READ_ONCE(rx->qp->mtu);
+	rx->open = len == run->mtu;
 }
 
 /*
@@ -386,6 +388,7 @@ static void arx_rx_begin_super(struct arx_rx *rx)
 {
 	struct arx_run *run = &rx->run;
 
+	rx->open = false;
 	run->npkts = arx_run_npkts(run->len, arx_super_mtu(rx->size));
 	arx_rx_count_icrcs(rx, rx->qp, run->npkts - 1);
 }
@@ -400,6 +403,8 @@ static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 	struct arx_run *run = &rx->run;
 
 	rx->last->next = skb;
+	rx->last = skb;
+	rx->open = len == run->mtu;
 	run->npkts++;
 	run->len += len;
 	run->h.flags |= h->flags;
@@ -453,17 +458,18 @@ static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 }
 
 /*
- * Fast path: most joined packets only continue the message of the packet
- * before, so their BTH needs no further check.
+ * Fast path: most joined packets are in the middle of the message of the packet
+ * before, so their BTH needs no further check. True if @skb was added to the
+ * run.
  */
-static bool arx_rx_goes_on(struct arx_rx *rx, struct sk_buff *skb)
+static bool arx_rx_append_middle(struct arx_rx *rx, struct sk_buff *skb)
 {
 	struct arx_run *run = &rx->run;
 
-	if (!rx->joined || !rx->first || rx->last_len != run->mtu ||
+	if (!rx->joined || !rx->first || !rx->open ||
 	    skb->len != ARX_BTH_LEN + run->mtu + ARX_ICRC_LEN ||
 	    !pskb_may_pull(skb, ARX_BTH_LEN) ||
-	    !arx_bth_goes_on(&run->h, arx_rx_next_psn(rx), skb->data))
+	    !arx_bth_is_middle(&run->h, arx_rx_next_psn(rx), skb->data))
 		return false;
 
 	arx_rx_count_icrcs(rx, rx->qp, 1);
@@ -492,59 +498,68 @@ static bool arx_rx_is_for_group(const struct arx_rx *rx,
 	       arx_rx_is_multicast(&rx->daddr);
 }
 
-/* Process one packet, which begins with its BTH. */
-static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
+/* A packet for a group, with @headers bytes of headers; consumed. */
+static void arx_rx_receive_for_group(struct arx_rx *rx, struct sk_buff *skb,
+				     struct arx_headers *h, int headers)
+{
+	int len = arx_rx_strip(rx, NULL, skb, h, headers);
+
+	if (len < 0) {
+		kfree_skb(skb);
+		return;
+	}
+	arx_rx_receive_multicast(rx, skb, len, h);
+	consume_skb(skb);
+}
+
+/*
+ * A packet for a QP, with @headers bytes of headers. It joins the present run
+ * or begins one, unless it is refused.
+ */
+static void arx_rx_receive_for_qp(struct arx_rx *rx, struct sk_buff *skb,
+				  struct arx_headers *h, int headers)
 {
 	bool super = rx->avoided && arx_is_super(skb->len, rx->size);
-	struct arx_headers h __uninitialized;
-	struct arx_qp *qp = NULL;
-	bool group, continues;
-	int len;
+	bool continues = !super && arx_rx_continues(rx, h);
+	struct arx_qp *qp = continues ? rx->qp : arx_rx_admit(rx, h);
+	int len = qp ? arx_rx_strip(rx, qp, skb, h, headers) : -EINVAL;
 
-	skb_mark_not_on_list(skb);
-	if (arx_rx_goes_on(rx, skb))
-		return;
-	len = arx_rx_parse(rx, skb, &h);
-	if (len < 0)
-		goto drop;
-
-	group = arx_rx_is_for_group(rx, &h);
-	continues = !super && arx_rx_continues(rx, &h);
-	if (!group) {
-		qp = continues ? rx->qp : arx_rx_admit(rx, &h);
-		if (!qp)
-			goto drop;
-	}
-	len = arx_rx_strip(rx, qp, skb, &h, len);
-	if (len < 0)
-		goto drop;
-
-	if (group) {
-		arx_rx_receive_multicast(rx, skb, len, &h);
-		consume_skb(skb);
+	if (len < 0) {
+		kfree_skb(skb);
 		return;
 	}
-	if (unlikely(h.op == ARX_OP_CNP)) {
-		arx_rx_receive_cnp(qp, &h);
+	if (unlikely(h->op == ARX_OP_CNP)) {
+		arx_rx_receive_cnp(qp, h);
 		consume_skb(skb);
 		return;
 	}
 	if (continues) {
-		arx_rx_append(rx, skb, len, &h);
-	} else {
-		arx_rx_flush(rx, qp, &h);
-		rx->qp = qp;
-		arx_rx_begin(rx, skb, len, &h);
-		if (super)
-			arx_rx_begin_super(rx);
+		arx_rx_append(rx, skb, len, h);
+		return;
 	}
-	rx->last = skb;
-	/* no packet can be added to this run */
-	rx->last_len = super ? 0 : len;
-	return;
+	arx_rx_flush(rx, qp, h);
+	rx->qp = qp;
+	arx_rx_begin(rx, skb, len, h);
+	if (super)
+		arx_rx_begin_super(rx);
+}
 
-drop:
-	kfree_skb(skb);
+/* Process one packet, which begins with its BTH. */
+static void arx_rx_receive(struct arx_rx *rx, struct sk_buff *skb)
+{
+	struct arx_headers h __uninitialized;
+	int headers;
+
+	skb_mark_not_on_list(skb);
+	if (arx_rx_append_middle(rx, skb))
+		return;
+	headers = arx_rx_parse(rx, skb, &h);
+	if (headers < 0)
+		kfree_skb(skb);
+	else if (arx_rx_is_for_group(rx, &h))
+		arx_rx_receive_for_group(rx, skb, &h, headers);
+	else
+		arx_rx_receive_for_qp(rx, skb, &h, headers);
 }
 
 /* Returns the joined packets from the second one on. */

@@ -500,7 +500,8 @@ int arx_bth_read(struct arx_headers *h, const void *from)
 }
 
 /**
- * arx_bth_goes_on - true if a packet continues the message of the packet before
+ * arx_bth_is_middle - true if a packet is in the middle of the message of the
+ *	packet before
  * @run: headers of the run so far, as struct arx_run has them; no XRC request,
  *	whose packets have more than a BTH
  * @psn: of the packet
@@ -509,7 +510,8 @@ int arx_bth_read(struct arx_headers *h, const void *from)
  * Return: true if the packet is the next one of that message, does not end the
  * message, and has no flags of its own; false says nothing about the packet.
  */
-bool arx_bth_goes_on(const struct arx_headers *run, u32 psn, const void *from)
+bool arx_bth_is_middle(const struct arx_headers *run, u32 psn,
+		       const void *from)
 {
 	const struct arx_bth *bth = from;
 

@@ -156,7 +156,8 @@ int arx_headers_len(const struct arx_headers *h);
 int arx_bth_read(struct arx_headers *h, const void *from);
 void arx_bth_next(const void *last, void *to);
 void arx_extensions_read(struct arx_headers *h, const void *bth);
-bool arx_bth_goes_on(const struct arx_headers *run, u32 psn, const void *from);
+bool arx_bth_is_middle(const struct arx_headers *run, u32 psn,
+		       const void *from);
 int arx_headers_write(const struct arx_headers *h, void *to);
 int arx_headers_read(struct arx_headers *h, const void *from, unsigned int len);
 void arx_headers_part(const struct arx_headers *run, u32 i, bool ends,

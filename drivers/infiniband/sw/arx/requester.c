@@ -410,21 +410,16 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	run->packets = NULL;
 }
 
-/**
- * arx_requester_payload - iterate over the payload of a WQE
- * @qp: of the WQE
- * @index: of the WQE; its inline data stays in the ring
- * @swqe: its copy
- * @it: receives the position of the first byte
- *
- * Inline data is read when it is sent, without a check: the application may
- * have changed it meanwhile.
+/*
+ * Iterate over the payload of WQE @req.sent. Inline data stays in the ring and
+ * is read when it is sent, without a check: the application may have changed
+ * the data meanwhile.
  */
-static void arx_requester_payload(struct arx_qp *qp, u32 index,
-				  struct arx_swqe *swqe, struct arx_iter *it)
+static void arx_requester_iter(struct arx_qp *qp, struct arx_swqe *swqe,
+			       struct arx_iter *it)
 {
 	if (swqe->wqe.flags & IB_SEND_INLINE)
-		arx_iter_buf(it, arx_ring_entry(&qp->sq, index) +
+		arx_iter_buf(it, arx_ring_entry(&qp->sq, qp->req.sent) +
 				 sizeof(struct arx_send_wqe));
 	else
 		arx_iter_sge(it, arx_qp_dev(qp), qp->ib.pd, swqe->sge,
@@ -521,6 +516,72 @@ static __cold enum arx_turn arx_requester_pages(struct arx_qp *qp,
 	return ARX_TURN_GO;
 }
 
+/*
+ * Set the payload of a run. A message begins only if all of it may be read. If
+ * the payload must not be read, the WQE has failed or waits for pages: false,
+ * and @turn says which.
+ */
+static __always_inline bool
+arx_requester_payload(struct arx_qp *qp, struct arx_swqe *swqe,
+		      struct arx_run *run, enum arx_turn *turn)
+{
+	u32 offset = qp->req.offset;
+	u32 left = swqe->length - offset;
+	struct arx_pages want;
+
+	arx_requester_iter(qp, swqe, &run->payload);
+	if (arx_iter_skip(&run->payload, offset) ||
+	    !arx_iter_check(&run->payload, offset ? run->len : left)) {
+		arx_iter_end(&run->payload);
+		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		*turn = ARX_TURN_GO;
+		return false;
+	}
+	if (arx_iter_absent(&run->payload, run->len, left, &want)) {
+		arx_iter_end(&run->payload);
+		*turn = arx_requester_pages(qp, swqe, &want);
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Bytes of the next run: @left, or as many whole packets as @window packets,
+ * the way to the peer and @share bytes allow, at least one.
+ */
+static __always_inline u32
+arx_requester_run_len(const struct arx_qp *qp, const struct arx_av *av,
+		      u32 left, u32 window, u32 share)
+{
+	u32 len = min_t(u64, left, (u64)window * qp->mtu);
+
+	if (len > qp->mtu)
+		len = min(len, arx_send_max(qp, av, qp->attr.dest_qp_num,
+					    &qp->req.out.batch));
+	if (len > max(share, qp->mtu))
+		len = max(round_down(share, qp->mtu), qp->mtu);
+	return len;
+}
+
+/* Set what a run says if it begins or ends its message. */
+static __always_inline void
+arx_requester_message_headers(const struct arx_swqe *swqe, bool first,
+			      bool last, struct arx_headers *h)
+{
+	if (first) {
+		h->flags |= ARX_FIRST;
+		if (swqe->op == ARX_OP_WRITE) {
+			h->va = swqe->wqe.rdma.remote_addr;
+			h->rkey = swqe->wqe.rdma.rkey;
+			h->dma_len = swqe->length;
+		}
+	}
+	if (last) {
+		h->flags |= swqe->flags | ARX_LAST;
+		h->ex = swqe->wqe.ex;
+	}
+}
+
 /* SEND and WRITE of a connected QP: the next run of the message. */
 static enum arx_turn arx_requester_message(struct arx_qp *qp,
 					   struct arx_swqe *swqe,
@@ -532,9 +593,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 	u32 left = swqe->length - req->offset;
 	u32 window = arx_requester_window(qp);
 	struct arx_run run __uninitialized;
-	struct arx_pages want;
 	enum arx_turn turn;
-	u32 len;
 
 	if (!window)
 		return ARX_TURN_WAIT;
@@ -548,38 +607,12 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 			       arx_psn_diff(req->fill_end, req->psn));
 
 	arx_requester_headers(qp, swqe, &run);
-	len = min_t(u64, left, (u64)window * qp->mtu);
-	if (len > qp->mtu)
-		len = min(len, arx_send_max(qp, av, run.h.qpn,
-					    &req->out.batch));
-	if (len > max(share->bytes, qp->mtu))
-		len = max(round_down(share->bytes, qp->mtu), qp->mtu);
-	arx_run_size(&run, len);
-	if (!req->offset) {
-		run.h.flags |= ARX_FIRST;
-		if (swqe->op == ARX_OP_WRITE) {
-			run.h.va = swqe->wqe.rdma.remote_addr;
-			run.h.rkey = swqe->wqe.rdma.rkey;
-			run.h.dma_len = swqe->length;
-		}
-	}
-	if (run.len == left) {
-		run.h.flags |= swqe->flags | ARX_LAST;
-		run.h.ex = swqe->wqe.ex;
-	}
-
-	/* A message begins only if all of it may be read. */
-	arx_requester_payload(qp, req->sent, swqe, &run.payload);
-	if (arx_iter_skip(&run.payload, req->offset) ||
-	    !arx_iter_check(&run.payload, req->offset ? run.len : left)) {
-		arx_iter_end(&run.payload);
-		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
-		return ARX_TURN_GO;
-	}
-	if (arx_iter_absent(&run.payload, run.len, left, &want)) {
-		arx_iter_end(&run.payload);
-		return arx_requester_pages(qp, swqe, &want);
-	}
+	arx_run_size(&run, arx_requester_run_len(qp, av, left, window,
+						 share->bytes));
+	arx_requester_message_headers(swqe, !req->offset, run.len == left,
+				      &run.h);
+	if (!arx_requester_payload(qp, swqe, &run, &turn))
+		return turn;
 
 	req->unacked += run.npkts;
 	if (arx_qp_is_acked(qp) &&
@@ -676,30 +709,16 @@ static void arx_requester_rd_headers(const struct arx_swqe *swqe, u32 offset,
 
 /*
  * Set the payload of an ATOMIC WRITE; no other request with a response of its
- * own has one. If it must not be read, or the response must not be written, the
- * WQE has failed or waits for pages: false, and @turn says which.
+ * own has one. False and @turn as arx_requester_payload(), and also if the
+ * response must not be written.
  */
 static bool arx_requester_rd_payload(struct arx_qp *qp, struct arx_swqe *swqe,
 				     struct arx_run *run, enum arx_turn *turn)
 {
-	struct arx_pages want;
-	bool may;
-
 	if (swqe->op != ARX_OP_ATOMIC_WRITE)
 		return arx_requester_may_place(qp, swqe, turn);
-	arx_requester_payload(qp, qp->req.sent, swqe, &run->payload);
 	arx_run_size(run, swqe->length);
-	may = arx_iter_check(&run->payload, run->len);
-	if (may && !arx_iter_absent(&run->payload, run->len, run->len, &want))
-		return true;
-	arx_iter_end(&run->payload);
-	if (may) {
-		*turn = arx_requester_pages(qp, swqe, &want);
-		return false;
-	}
-	arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
-	*turn = ARX_TURN_GO;
-	return false;
+	return arx_requester_payload(qp, swqe, run, turn);
 }
 
 /* READ and atomics: one request packet, one or many response packets. */
@@ -744,7 +763,6 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	struct arx_run run __uninitialized;
 	struct arx_av *av = swqe->av;
 	struct arx_cc *cc = NULL;
-	struct arx_pages want;
 	enum arx_turn turn;
 
 	/*
@@ -768,16 +786,8 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 						  swqe->wqe.ud.qkey;
 	run.h.src_qpn = qp->ib.qp_type == IB_QPT_GSI ? 1 : qp->id.nr;
 	arx_run_size(&run, swqe->length);
-	arx_requester_payload(qp, qp->req.sent, swqe, &run.payload);
-	if (!arx_iter_check(&run.payload, run.len)) {
-		arx_iter_end(&run.payload);
-		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
-		return ARX_TURN_GO;
-	}
-	if (arx_iter_absent(&run.payload, run.len, run.len, &want)) {
-		arx_iter_end(&run.payload);
-		return arx_requester_pages(qp, swqe, &want);
-	}
+	if (!arx_requester_payload(qp, swqe, &run, &turn))
+		return turn;
 	share->bytes -= min(share->bytes, run.len);
 	turn = arx_requester_hand_over(qp, swqe, av, &run, 1, run.len);
 	if (unlikely(cc) && turn == ARX_TURN_GO)

@@ -535,6 +535,29 @@ static int arx_rdatomic_payload(struct arx_qp *qp, struct arx_iter *it,
 }
 
 /*
+ * Begin the next run of a READ response, with about @most of the @left bytes
+ * that remain: all but its payload.
+ */
+static void arx_rdatomic_begin_read(struct arx_qp *qp, struct arx_av *av,
+				    const struct arx_reply *reply, u32 left,
+				    u32 most, struct arx_run *run)
+{
+	u32 len;
+
+	arx_rdatomic_headers(qp, run, ARX_OP_READ_RESPONSE,
+			     arx_psn_add(reply->rd.psn, reply->sent));
+	run->h.msn = reply->rd.msn;
+	len = min(left, arx_send_max(qp, av, run->h.qpn, &qp->resp.out.batch));
+	if (len > max(most, qp->mtu))
+		len = max(round_down(most, qp->mtu), qp->mtu);
+	arx_run_size(run, len);
+	if (reply->sent)
+		run->h.flags &= ~ARX_FIRST;
+	if (len != left)
+		run->h.flags &= ~(ARX_LAST | ARX_REPORTS);
+}
+
+/*
  * Send the next run of a READ response, about @most bytes; no bytes for a FLUSH
  * or ATOMIC WRITE. Returns their number, or an error.
  */
@@ -549,7 +572,6 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 			       IB_ACCESS_REMOTE_READ, rd->va + off, 0);
 	u32 left = rd->length - off;
 	struct arx_run run;
-	u32 len;
 	int err;
 
 	if (unlikely(cc)) {
@@ -557,18 +579,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 			return -EAGAIN;
 		most = min(most, arx_cc_burst(cc) * qp->mtu);
 	}
-	arx_rdatomic_headers(qp, &run, ARX_OP_READ_RESPONSE,
-			     arx_psn_add(rd->psn, reply->sent));
-	run.h.msn = rd->msn;
-	len = min(left, arx_send_max(qp, av, run.h.qpn,
-				     &qp->resp.out.batch));
-	if (len > max(most, qp->mtu))
-		len = max(round_down(most, qp->mtu), qp->mtu);
-	arx_run_size(&run, len);
-	if (off)
-		run.h.flags &= ~ARX_FIRST;
-	if (run.len != left)
-		run.h.flags &= ~(ARX_LAST | ARX_REPORTS);
+	arx_rdatomic_begin_read(qp, av, reply, left, most, &run);
 	if (run.len) {
 		use.length = run.len;
 		err = arx_rdatomic_payload(qp, &run.payload, &use, left);

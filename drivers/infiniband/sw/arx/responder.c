@@ -379,17 +379,35 @@ static void arx_responder_advance(struct arx_qp *qp, struct arx_run *run)
 	}
 }
 
+/*
+ * Take back the key that @run, which is placed, names. False if the run is
+ * refused or, because a request uses the memory now, dropped: the peer sends it
+ * again.
+ */
+static bool arx_responder_invalidate(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_key_use use = arx_qp_key_use(qp, qp->resp.target.rkey_pd,
+						run->h.ex, 0, 0, 0);
+	int err;
+
+	/* On one machine, the payload may hold the same key. */
+	arx_iter_end(&run->payload);
+	err = arx_key_invalidate(&use);
+	if (err == -EBUSY)
+		qp->resp.received -= run->len;
+	else if (err)
+		arx_responder_no_access(qp, run);
+	return !err;
+}
+
 /* Place a run that has passed all checks, and advance. */
 static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 {
-	struct arx_resp *resp = &qp->resp;
-	struct arx_key_use use;
 	enum arx_placed placed;
-	int err;
 
 	/* The length in the RETH is that of the message, 9.4.3 */
 	if (run->h.flags & ARX_LAST && run->h.op == ARX_OP_WRITE &&
-	    run->len != resp->left) {
+	    run->len != qp->resp.left) {
 		arx_ack_refuse(qp, ARX_INVALID);
 		return 0;
 	}
@@ -401,26 +419,8 @@ static int arx_responder_accept(struct arx_qp *qp, struct arx_run *run)
 		return 0;
 	}
 
-	if (run->h.flags & ARX_INV) {
-		/* On one machine, the payload may hold the same key. */
-		arx_iter_end(&run->payload);
-		use = arx_qp_key_use(qp, resp->target.rkey_pd, run->h.ex, 0, 0,
-				     0);
-		err = arx_key_invalidate(&use);
-		if (err == -EBUSY) {
-			/*
-			 * As if the run had been lost: the peer sends it again.
-			 */
-			resp->received -= run->len;
-			return 0;
-		}
-		if (err) {
-			arx_responder_no_access(qp, run);
-			return 0;
-		}
-	}
-
-	arx_responder_advance(qp, run);
+	if (!(run->h.flags & ARX_INV) || arx_responder_invalidate(qp, run))
+		arx_responder_advance(qp, run);
 	return 0;
 }
 
@@ -762,10 +762,9 @@ static void arx_responder_ud_too_long(struct arx_qp *qp)
 		arx_responder_complete_error(qp, IB_WC_LOC_LEN_ERR);
 }
 
-/* UD: a datagram that is refused harms no QP. */
-static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
+static void arx_responder_complete_datagram(struct arx_qp *qp,
+					    const struct arx_run *run)
 {
-	struct arx_resp *resp = &qp->resp;
 	struct arx_cqe cqe = {
 		.byte_len = ARX_GRH_LEN + run->len,
 		.opcode = IB_WC_RECV,
@@ -774,6 +773,20 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 		.ex = run->h.ex,
 		.wc_flags = IB_WC_GRH,
 	};
+
+	if (run->h.flags & ARX_IMM)
+		cqe.wc_flags |= IB_WC_WITH_IMM;
+	if (qp->ib.uobject)
+		cqe.sl = arx_responder_packet_type(run);
+	else
+		arx_responder_link_info(run, &cqe);
+	arx_responder_complete(qp, &cqe, run->h.flags & ARX_SOLICITED);
+}
+
+/* UD: a datagram that is refused harms no QP. */
+static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
 
 	if (run->h.op != ARX_OP_SEND)
 		return 0;
@@ -793,26 +806,18 @@ static int arx_responder_ud(struct arx_qp *qp, struct arx_run *run)
 
 	switch (arx_responder_place_datagram(qp, run)) {
 	case ARX_COPY_OK:
-		break;
+		arx_responder_complete_datagram(qp, run);
+		return 0;
 	case ARX_COPY_NO_PAGES:	/* no peer sends it again; the WQE stays */
 		arx_count(qp, RX_DROPPED);
 		return 0;
 	case ARX_COPY_BAD_SOURCE:
 		return -EFAULT;		/* the WQE stays, too */
-	case ARX_COPY_BAD_DEST:
+	default:
 		arx_responder_complete_error(qp, IB_WC_LOC_PROT_ERR);
 		arx_qp_error(qp, ARX_NO_EVENT);
 		return 0;
 	}
-
-	if (run->h.flags & ARX_IMM)
-		cqe.wc_flags |= IB_WC_WITH_IMM;
-	if (qp->ib.uobject)
-		cqe.sl = arx_responder_packet_type(run);
-	else
-		arx_responder_link_info(run, &cqe);
-	arx_responder_complete(qp, &cqe, run->h.flags & ARX_SOLICITED);
-	return 0;
 }
 
 /* Report once that the peer has sent, if the QP is not in RTS yet. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The sources of the QP, and replacements of tx.c, av.c, net.c and main.c for
+ * The sources of the QP, and replacements of tx.c, av.c, net.c and port.c for
  * the tests. See qp_fixture.h.
  */
 
@@ -36,9 +36,9 @@ static unsigned int seed;
 module_param(seed, uint, 0644);
 MODULE_PARM_DESC(seed, "of random cases; 0: another one in each run");
 
-/* main.c */
+/* port.c */
 
-u32 arx_dev_mtu(const struct arx_dev *dev)
+u32 arx_port_mtu(const struct arx_dev *dev)
 {
 	return 4096;
 }

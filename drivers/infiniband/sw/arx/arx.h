@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * The device and the small objects without a header of their own: PD, user
- * context, address vector. Each object with behaviour has its own header.
- */
+/* The device, and the objects that only are: PD, XRC domain, user context. */
 #ifndef ARX_H
 #define ARX_H
 
 #include <linux/mutex.h>
 #include <linux/netdevice.h>
 #include <linux/workqueue.h>
-#include <net/dst_cache.h>
-#include <net/ipv6.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
@@ -58,7 +53,7 @@ enum arx_kind {
  * @ib: the core's part
  * @netdev: the Ethernet device; held from newlink to the end of the device
  * @netdev_tracker: of that reference
- * @l3: sockets of @netdev's network namespace (net.c owns it)
+ * @l3: sockets of @netdev's network namespace (under the mutex of net.c)
  * @link: in the list of all devices (net.c, under its mutex, read under RCU)
  * @keys: lkeys and rkeys by their upper 24 bits
  * @ahs: address vectors of user AHs, by struct arx_create_ah_resp.ah
@@ -173,63 +168,6 @@ static inline struct ib_ucontext *arx_udata_to_ucontext(struct ib_udata *udata)
 	return uctx ? &uctx->ib : NULL;
 }
 
-/**
- * struct arx_av - destination of packets; immutable once published
- * @rcu: frees it
- * @id: in arx_dev.ahs, if it belongs to an application's AH
- * @ref: one for the AH or QP, one for each kernel work request that uses it
- * @pd: of an AH: a user may use only the AVs of its own PD; else NULL
- * @sgid_attr: held as long as @ref is not 0
- * @ifindex: netdev that has the source address
- * @cookie: of its network namespace, if @foreign
- * @saddr: source address, v4-mapped if @ipv4
- * @daddr: destination address, v4-mapped if @ipv4
- * @ipv4: RoCEv2 over IPv4
- * @tos: traffic class without the ECN bits
- * @ttl: hop limit
- * @sl: service level
- * @flow_label: IPv6 flow label, 20 bits
- * @sport: UDP source port, 0xC000 and up; of UD without a flow label, see tx.c
- * @foreign: the source address is in another network namespace than the
- *	device's netdev: on a macvlan, perhaps
- * @static_rate: enum ib_rate, as the consumer gave it
- * @mbps: the rate of packets in Mbit/s that follows, 0: as fast as possible
- * @dst: cached routes, or empty; used with bottom halves off
- *
- * All fields for packets, from @saddr on, are in one cache line.
- */
-struct arx_av {
-	struct rcu_head rcu;
-	struct arx_id id;
-	refcount_t ref;
-	struct ib_pd *pd;
-	const struct ib_gid_attr *sgid_attr;
-	int ifindex;
-	u64 cookie;
-	struct in6_addr saddr ____cacheline_aligned;
-	struct in6_addr daddr;
-	bool ipv4;
-	u8 tos;
-	u8 ttl;
-	u8 sl;
-	u32 flow_label;
-	u16 sport;
-	bool foreign;
-	u8 static_rate;
-	u32 mbps;
-	struct dst_cache dst;
-};
-
-/**
- * struct arx_ah - address handle
- * @ib: the core's part
- * @av: its address vector
- */
-struct arx_ah {
-	struct ib_ah ib;
-	struct arx_av *av;
-};
-
 static inline struct arx_dev *to_arx_dev(struct ib_device *ib)
 {
 	return container_of(ib, struct arx_dev, ib);
@@ -257,45 +195,5 @@ static inline void arx_object_end(struct ib_device *ib, enum arx_kind kind)
 {
 	atomic_dec(&to_arx_dev(ib)->objects[kind]);
 }
-
-static inline struct arx_ah *to_arx_ah(struct ib_ah *ib)
-{
-	return container_of(ib, struct arx_ah, ib);
-}
-
-/**
- * arx_av_is_peer - true if a packet with these addresses is from the peer
- * @av: of a QP, or NULL
- * @saddr: source address of the packet, v4-mapped
- * @daddr: destination address of the packet, v4-mapped
- */
-static inline bool arx_av_is_peer(const struct arx_av *av,
-				  const struct in6_addr *saddr,
-				  const struct in6_addr *daddr)
-{
-	return av && ipv6_addr_equal(&av->daddr, saddr) &&
-	       ipv6_addr_equal(&av->saddr, daddr);
-}
-
-/* main.c */
-u32 arx_dev_mtu(const struct arx_dev *dev);
-
-/* av.c */
-struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
-			     const struct rdma_ah_attr *attr, u32 qpn,
-			     u32 dest_qpn, gfp_t gfp);
-void arx_av_put(struct arx_av *av);
-int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
-		  struct ib_udata *udata);
-int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
-		       struct ib_udata *udata);
-int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr);
-int arx_destroy_ah(struct ib_ah *ib, u32 flags);
-
-/* pma.c */
-int arx_process_mad(struct ib_device *ib, int flags, u32 port,
-		    const struct ib_wc *wc, const struct ib_grh *grh,
-		    const struct ib_mad *in, struct ib_mad *out, size_t *size,
-		    u16 *pkey_index);
 
 #endif /* ARX_H */

@@ -8,6 +8,7 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 
+#include "av.h"
 #include "compat.h"
 #include "wire.h"
 

@@ -35,7 +35,7 @@
 
 #include "arx.h"
 #include "gids.h"
-#include "net.h"
+#include "l3.h"
 
 /*
  * A VLAN holds its real device until it is freed, and @ib holds the VLAN. Once
@@ -95,7 +95,7 @@ static bool arx_gid_fits(const struct arx_dev *dev, struct net_device *netdev)
 	return fits;
 }
 
-/* To the domain that its netdev is in now, or to none. */
+/* Move a GID to the domain that its netdev is in now, or to none. */
 static int arx_gid_move(struct arx_gid *gid, bool leaves)
 {
 	struct arx_l3 *old = rcu_dereference_protected(gid->l3,
@@ -110,7 +110,7 @@ static int arx_gid_move(struct arx_gid *gid, bool leaves)
 		arx_l3_put(old);
 	if (!IS_ERR(l3))
 		return 0;
-	arx_net_explain(netdev, PTR_ERR(l3));
+	arx_l3_explain(netdev, PTR_ERR(l3));
 	return PTR_ERR(l3);
 }
 
@@ -156,7 +156,7 @@ int arx_add_gid(const struct ib_gid_attr *attr, void **context)
 }
 
 /**
- * arx_del_gid - verb: an address is the device's no more
+ * arx_del_gid - verb: take an address from the device
  * @attr: the address
  * @context: what arx_add_gid() left there
  *
@@ -199,7 +199,7 @@ void arx_gids_follow(const struct net_device *netdev, bool leaves)
 }
 
 /**
- * arx_gids_has - does an address belong to a device?
+ * arx_gids_has - true if an address belongs to a device
  * @dev: device
  * @l3: in this layer-3 domain
  * @addr: address, IPv4 mapped
@@ -224,7 +224,7 @@ bool arx_gids_has(const struct arx_dev *dev, const struct arx_l3_key *l3,
 }
 
 /**
- * arx_gids_any_in - has a device an address in a layer-3 domain?
+ * arx_gids_any_in - true if a device has an address in a layer-3 domain
  * @dev: device
  * @l3: domain
  *

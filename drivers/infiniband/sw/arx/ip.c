@@ -6,7 +6,7 @@
 #include <net/ip.h>
 #include <net/ipv6.h>
 
-#include "arx.h"
+#include "av.h"
 #include "ip.h"
 #include "wire.h"
 

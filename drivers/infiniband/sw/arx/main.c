@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The module, links ("rdma link add NAME type arx netdev DEV"), and the device
- * that a link creates: its attributes, its port, its end.
+ * that a link creates: its attributes and its end.
  *
  * A device lives from newlink to arx_dealloc_driver(). It ends by "rdma link
  * del", or when its netdev ends. Each device holds the module, so that rmmod
@@ -9,7 +9,6 @@
  */
 
 #include <linux/etherdevice.h>
-#include <linux/ethtool.h>
 #include <linux/if_arp.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
@@ -21,6 +20,7 @@
 
 #include "arx.h"
 #include "attrs.h"
+#include "av.h"
 #include "compat.h"
 #include "crc.h"
 #include "counter.h"
@@ -30,11 +30,15 @@
 #include "doorbell.h"
 #include "gids.h"
 #include "gro.h"
+#include "gso.h"
+#include "l3.h"
 #include "mcast.h"
 #include "mr.h"
 #include "mw.h"
 #include "net.h"
 #include "paging.h"
+#include "pma.h"
+#include "port.h"
 #include "qp.h"
 #include "recvq.h"
 #include "ring.h"
@@ -43,6 +47,11 @@
 #include "verbs.h"
 #include "worker.h"
 
+/* As in Kconfig, which is not read when the module is built out of tree. */
+#if !IS_ENABLED(CONFIG_64BIT) || !IS_ENABLED(CONFIG_INFINIBAND_VIRT_DMA)
+#error "arx needs a 64-bit kernel with CONFIG_INFINIBAND_VIRT_DMA"
+#endif
+
 MODULE_AUTHOR("The arx developers");
 MODULE_DESCRIPTION("RDMA over any Ethernet device (RoCEv2)");
 MODULE_LICENSE("Dual BSD/GPL");
@@ -50,8 +59,6 @@ ARX_IMPORT_DMA_BUF;
 
 /* Bits of a number: rkeys have eight more, QPNs have 24 bits (9.2.3). */
 #define ARX_ID_BITS	24
-
-#define ARX_GID_TABLE_LEN	1024
 
 /* IB_MTU_256 and the headers that iboe_get_mtu() subtracts. */
 #define ARX_MIN_NETDEV_MTU	(256 + 96)
@@ -99,178 +106,75 @@ static const struct ib_odp_caps arx_odp_caps = {
 	},
 };
 
+/* What all devices have in common. */
+static const struct ib_device_attr arx_device_attr = {
+	.max_mr_size = U64_MAX,
+	.page_size_cap = PAGE_MASK,
+	.fw_ver = ARX_FW_VERSION,
+	.vendor_id = ARX_VENDOR_ID,
+	.vendor_part_id = ARX_VENDOR_PART_ID,
+	.max_qp = ARX_MAX_OBJECTS,
+	.max_qp_wr = ARX_MAX_QP_WR,
+	.device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
+			    IB_DEVICE_PORT_ACTIVE_EVENT |
+			    IB_DEVICE_SYS_IMAGE_GUID |
+			    IB_DEVICE_RC_RNR_NAK_GEN |
+			    IB_DEVICE_SRQ_RESIZE |
+			    IB_DEVICE_XRC |
+			    IB_DEVICE_MEM_MGT_EXTENSIONS |
+			    IB_DEVICE_MEM_WINDOW |
+			    IB_DEVICE_MEM_WINDOW_TYPE_2B |
+			    IB_DEVICE_FLUSH_GLOBAL |
+			    IB_DEVICE_ATOMIC_WRITE,
+	.kernel_cap_flags = IBK_ALLOW_USER_UNREG |
+			    IBK_BLOCK_MULTICAST_LOOPBACK |
+			    IBK_SG_GAPS_REG,
+	.max_send_sge = ARX_MAX_SGE,
+	.max_recv_sge = ARX_MAX_SGE,
+	.max_sge_rd = ARX_MAX_SGE,
+	.max_cq = ARX_MAX_OBJECTS,
+	.max_cqe = ARX_MAX_CQE,
+	.max_mr = ARX_MAX_OBJECTS,
+	.max_mw = ARX_MAX_OBJECTS,
+	.max_dm_size = ARX_MAX_DM,
+	.max_pd = ARX_MAX_OBJECTS,
+	.max_qp_rd_atom = ARX_MAX_RD_ATOMIC,
+	.max_res_rd_atom = ARX_MAX_RD_ATOMIC * ARX_MAX_OBJECTS,
+	.max_qp_init_rd_atom = ARX_MAX_RD_ATOMIC,
+	.atomic_cap = IB_ATOMIC_GLOB,
+	.max_mcast_grp = ARX_MAX_MCAST_GROUPS,
+	.max_mcast_qp_attach = ARX_MAX_MCAST_MEMBERS,
+	.max_total_mcast_qp_attach = ARX_MAX_MCAST_GROUPS *
+				     ARX_MAX_MCAST_MEMBERS,
+	.max_ah = ARX_MAX_OBJECTS,
+	.max_srq = ARX_MAX_OBJECTS,
+	.max_srq_wr = ARX_MAX_QP_WR,
+	.max_srq_sge = ARX_MAX_SGE,
+	.max_fast_reg_page_list_len = ARX_MAX_FAST_REG_PAGES,
+	.max_pkeys = 1,
+	/* 4.096 us << 15: the peer's softirq may be delayed. */
+	.local_ca_ack_delay = 15,
+	.cq_caps.max_cq_moderation_count = U16_MAX,
+	.cq_caps.max_cq_moderation_period = U16_MAX,
+	/* Completions have nanoseconds. */
+	.timestamp_mask = U64_MAX,
+	.hca_core_clock = NSEC_PER_MSEC,
+};
+
 static int arx_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
 {
 	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
 
-	*attr = (struct ib_device_attr) {
-		.sys_image_guid = ib->node_guid,
-		.max_mr_size = U64_MAX,
-		.page_size_cap = PAGE_MASK,
-		.fw_ver = ARX_FW_VERSION,
-		.vendor_id = ARX_VENDOR_ID,
-		.vendor_part_id = ARX_VENDOR_PART_ID,
-		.max_qp = ARX_MAX_OBJECTS,
-		.max_qp_wr = ARX_MAX_QP_WR,
-		.device_cap_flags = IB_DEVICE_CURR_QP_STATE_MOD |
-				    IB_DEVICE_PORT_ACTIVE_EVENT |
-				    IB_DEVICE_SYS_IMAGE_GUID |
-				    IB_DEVICE_RC_RNR_NAK_GEN |
-				    IB_DEVICE_SRQ_RESIZE |
-				    IB_DEVICE_XRC |
-				    IB_DEVICE_MEM_MGT_EXTENSIONS |
-				    IB_DEVICE_MEM_WINDOW |
-				    IB_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IB_DEVICE_FLUSH_GLOBAL |
-				    IB_DEVICE_ATOMIC_WRITE |
-				    (arx_mr_has_pmem() ?
-				     IB_DEVICE_FLUSH_PERSISTENT : 0),
-		.kernel_cap_flags = IBK_ALLOW_USER_UNREG |
-				    IBK_BLOCK_MULTICAST_LOOPBACK |
-				    IBK_SG_GAPS_REG,
-		.max_send_sge = ARX_MAX_SGE,
-		.max_recv_sge = ARX_MAX_SGE,
-		.max_sge_rd = ARX_MAX_SGE,
-		.max_cq = ARX_MAX_OBJECTS,
-		.max_cqe = ARX_MAX_CQE,
-		.max_mr = ARX_MAX_OBJECTS,
-		.max_mw = ARX_MAX_OBJECTS,
-		.max_dm_size = ARX_MAX_DM,
-		.max_pd = ARX_MAX_OBJECTS,
-		.max_qp_rd_atom = ARX_MAX_RD_ATOMIC,
-		.max_res_rd_atom = ARX_MAX_RD_ATOMIC * ARX_MAX_OBJECTS,
-		.max_qp_init_rd_atom = ARX_MAX_RD_ATOMIC,
-		.atomic_cap = IB_ATOMIC_GLOB,
-		.max_mcast_grp = ARX_MAX_MCAST_GROUPS,
-		.max_mcast_qp_attach = ARX_MAX_MCAST_MEMBERS,
-		.max_total_mcast_qp_attach = ARX_MAX_MCAST_GROUPS *
-					     ARX_MAX_MCAST_MEMBERS,
-		.max_ah = ARX_MAX_OBJECTS,
-		.max_srq = ARX_MAX_OBJECTS,
-		.max_srq_wr = ARX_MAX_QP_WR,
-		.max_srq_sge = ARX_MAX_SGE,
-		.max_fast_reg_page_list_len = ARX_MAX_FAST_REG_PAGES,
-		.max_pkeys = 1,
-		/* 4.096 us << 15: the peer's softirq may be delayed. */
-		.local_ca_ack_delay = 15,
-		.cq_caps.max_cq_moderation_count = U16_MAX,
-		.cq_caps.max_cq_moderation_period = U16_MAX,
-		/* Completions have nanoseconds. */
-		.timestamp_mask = U64_MAX,
-		.hca_core_clock = NSEC_PER_MSEC,
-	};
+	*attr = arx_device_attr;
+	attr->sys_image_guid = ib->node_guid;
+	if (arx_mr_has_pmem())
+		attr->device_cap_flags |= IB_DEVICE_FLUSH_PERSISTENT;
 	if (IS_ENABLED(CONFIG_INFINIBAND_ON_DEMAND_PAGING)) {
 		attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
 		attr->odp_caps = arx_odp_caps;
 	}
-	return 0;
-}
-
-/**
- * arx_dev_mtu - largest path MTU of a device
- * @dev: device
- *
- * Return: bytes of payload in a packet.
- */
-u32 arx_dev_mtu(const struct arx_dev *dev)
-{
-	enum ib_mtu mtu = iboe_get_mtu(READ_ONCE(dev->netdev->mtu));
-
-	return ib_mtu_enum_to_int(max(mtu, IB_MTU_256));
-}
-
-/*
- * The netdev's speed, which may be read under RTNL only. A query reads it if
- * the stored value is a second old, or the port has changed since, and if RTNL
- * is free: it neither waits for RTNL nor keeps others from it, however often a
- * program queries. Netdev events do not read the speed: some run with the
- * netdev's own lock held, which reading takes.
- *
- * ib_get_eth_speed() takes RTNL each time, logs a warning for each netdev with
- * unknown speed, and rounds 2.5 Gbit/s up to 10.
- */
-static u32 arx_port_speed(struct arx_dev *dev)
-{
-	struct ethtool_link_ksettings link = {};
-
-	if (time_before(jiffies, READ_ONCE(dev->port_asked) + HZ) ||
-	    !rtnl_trylock())
-		return READ_ONCE(dev->port_mbps);
-
-	if (dev->netdev->reg_state != NETREG_REGISTERED ||
-	    __ethtool_get_link_ksettings(dev->netdev, &link) ||
-	    link.base.speed == (u32)SPEED_UNKNOWN)
-		link.base.speed = 0;
-	WRITE_ONCE(dev->port_mbps, link.base.speed);
-	WRITE_ONCE(dev->port_asked, jiffies);
-	rtnl_unlock();
-	return link.base.speed;
-}
-
-/*
- * The rate that "rdma link" and applications see: the next lower one. The
- * lowest rate, 2.5 Gbit/s, also stands for less.
- */
-static void arx_port_rate(struct arx_dev *dev, struct ib_port_attr *attr)
-{
-	static const struct {
-		u32 mbps;
-		u16 speed;
-		u8 width;
-	} rates[] = {
-		{ 1600000, IB_SPEED_XDR,   IB_WIDTH_8X },
-		{  800000, IB_SPEED_XDR,   IB_WIDTH_4X },
-		{  400000, IB_SPEED_NDR,   IB_WIDTH_4X },
-		{  200000, IB_SPEED_HDR,   IB_WIDTH_4X },
-		{  100000, IB_SPEED_EDR,   IB_WIDTH_4X },
-		{   56000, IB_SPEED_FDR,   IB_WIDTH_4X },
-		{   50000, IB_SPEED_HDR,   IB_WIDTH_1X },
-		{   40000, IB_SPEED_FDR10, IB_WIDTH_4X },
-		{   25000, IB_SPEED_EDR,   IB_WIDTH_1X },
-		{   20000, IB_SPEED_DDR,   IB_WIDTH_4X },
-		{   10000, IB_SPEED_FDR10, IB_WIDTH_1X },
-		{    5000, IB_SPEED_DDR,   IB_WIDTH_1X },
-		{       0, IB_SPEED_SDR,   IB_WIDTH_1X },
-	};
-	u32 mbps = arx_port_speed(dev);
-	int i = 0;
-
-	while (mbps < rates[i].mbps)
-		i++;
-	attr->active_speed = rates[i].speed;
-	attr->active_width = rates[i].width;
-}
-
-static u8 arx_port_phys_state(const struct arx_dev *dev)
-{
-	if (READ_ONCE(dev->port_active))
-		return IB_PORT_PHYS_STATE_LINK_UP;
-	return netif_running(dev->netdev) ? IB_PORT_PHYS_STATE_POLLING :
-					    IB_PORT_PHYS_STATE_DISABLED;
-}
-
-/* The core has zeroed @attr. */
-static int arx_query_port(struct ib_device *ib, u32 port,
-			  struct ib_port_attr *attr)
-{
-	struct arx_dev *dev = to_arx_dev(ib);
-	u32 mtu = arx_dev_mtu(dev);
-
-	attr->state = READ_ONCE(dev->port_active) ? IB_PORT_ACTIVE :
-						    IB_PORT_DOWN;
-	attr->phys_state = arx_port_phys_state(dev);
-	attr->max_mtu = IB_MTU_4096;
-	attr->active_mtu = ib_mtu_int_to_enum(mtu);
-	attr->phys_mtu = mtu;
-	attr->gid_tbl_len = ARX_GID_TABLE_LEN;
-	attr->ip_gids = true;
-	attr->port_cap_flags = IB_PORT_CM_SUP;
-	attr->max_msg_sz = ARX_MAX_MSG;
-	attr->pkey_tbl_len = 1;
-	attr->max_vl_num = 1;
-	arx_port_rate(dev, attr);
 	return 0;
 }
 
@@ -283,29 +187,6 @@ static int arx_modify_device(struct ib_device *ib, int mask,
 	if (mask & IB_DEVICE_MODIFY_NODE_DESC)
 		memcpy(ib->node_desc, modify->node_desc, sizeof(ib->node_desc));
 	return 0;
-}
-
-static int arx_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
-{
-	if (index)
-		return -EINVAL;
-	*pkey = ARX_PKEY;
-	return 0;
-}
-
-static int arx_get_port_immutable(struct ib_device *ib, u32 port,
-				  struct ib_port_immutable *immutable)
-{
-	immutable->gid_tbl_len = ARX_GID_TABLE_LEN;
-	immutable->pkey_tbl_len = 1;
-	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
-	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
-	return 0;
-}
-
-static enum rdma_link_layer arx_get_link_layer(struct ib_device *ib, u32 port)
-{
-	return IB_LINK_LAYER_ETHERNET;
 }
 
 static void arx_get_dev_fw_str(struct ib_device *ib, char *str)
@@ -460,24 +341,6 @@ static const struct ib_device_ops arx_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_xrcd, arx_xrcd, ib),
 };
 
-/*
- * Update the port from the netdev. RTNL is held. Returns true if something
- * changed.
- */
-static bool arx_port_follow(struct arx_dev *dev)
-{
-	bool active = netif_running(dev->netdev) &&
-		      netif_carrier_ok(dev->netdev);
-	bool changed = active != dev->port_active;
-
-	ASSERT_RTNL();
-	if (changed && !active)
-		arx_count(dev, LINK_DOWNED);
-	WRITE_ONCE(dev->port_active, active);
-	WRITE_ONCE(dev->port_asked, jiffies - HZ);	/* read it again */
-	return changed;
-}
-
 /* A netdev without a MAC address (lo, a tunnel) gets one for this purpose. */
 static void arx_dev_guid(struct arx_dev *dev)
 {
@@ -616,7 +479,7 @@ static int arx_link_create(const char *name, struct net_device *netdev)
 
 /*
  * True if IP packets go through a netdev as they are, or in Ethernet frames.
- * ARPHRD_NONE is what tun and WireGuard say of themselves.
+ * tun and WireGuard have the type ARPHRD_NONE.
  */
 static bool arx_link_takes_ip(const struct net_device *netdev)
 {
@@ -647,7 +510,7 @@ static int arx_link_check(const struct net_device *netdev)
 		netdev_err(netdev, "arx: neither Ethernet nor an IP tunnel\n");
 		return -EOPNOTSUPP;
 	}
-	/* A netdev that shrinks later keeps its device, see arx_dev_mtu(). */
+	/* A netdev that shrinks later keeps its device, see arx_port_mtu(). */
 	if (mtu < ARX_MIN_NETDEV_MTU) {
 		netdev_err(netdev, "arx: MTU %u is too small, RoCE takes %d\n",
 			   mtu, ARX_MIN_NETDEV_MTU);
@@ -747,7 +610,7 @@ static struct notifier_block arx_netdev_notifier = {
 	.notifier_call = arx_netdev_event,
 };
 
-static const struct arx_net_rx arx_net_rx = {
+static const struct arx_l3_rx arx_l3_rx = {
 	.encap = arx_rx_encap,
 	.gro_receive = arx_gro_receive,
 	.gro_complete = arx_gro_complete,
@@ -765,18 +628,20 @@ static int __init arx_init(void)
 	err = arx_paging_init();
 	if (err)
 		goto exit_worker;
-	err = arx_net_init(&arx_net_rx);
+	err = arx_l3_init(&arx_l3_rx);
 	if (err)
 		goto exit_paging;
+	arx_gso_init();
 	err = register_netdevice_notifier(&arx_netdev_notifier);
 	if (err)
-		goto exit_net;
+		goto exit_gso;
 	arx_gids_init();
 	rdma_link_register(&arx_link_ops);
 	return 0;
 
-exit_net:
-	arx_net_exit();
+exit_gso:
+	arx_gso_exit();
+	arx_l3_exit();
 exit_paging:
 	arx_paging_exit();
 exit_worker:
@@ -797,7 +662,8 @@ static void __exit arx_exit(void)
 	arx_gids_exit();
 	unregister_netdevice_notifier(&arx_netdev_notifier);
 	ib_unregister_driver(ARX_DRIVER_ID);
-	arx_net_exit();
+	arx_gso_exit();
+	arx_l3_exit();
 	arx_paging_exit();
 	arx_worker_exit();
 	arx_ids_destroy(&arx_qps);

@@ -7,6 +7,7 @@
 #include <rdma/ib_pma.h>
 
 #include "arx.h"
+#include "pma.h"
 
 /* The 32-bit counters of 16.1.3.5 stop at their largest value. */
 static __be32 arx_pma_32(u64 value)

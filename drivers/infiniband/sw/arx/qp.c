@@ -7,10 +7,12 @@
 #include <linux/memcontrol.h>
 #include <linux/overflow.h>
 
+#include "cc.h"
 #include "compat.h"
 #include "completer.h"
 #include "congestion.h"
 #include "cq.h"
+#include "port.h"
 #include "rdatomic.h"
 #include "requester.h"
 #include "responder.h"
@@ -274,7 +276,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	INIT_WORK(&qp->work, arx_qp_work);
 	INIT_WORK(&qp->move, arx_qp_move);
 	INIT_WORK(&qp->grow, arx_qp_grow);
-	qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
+	qp->mtu = arx_port_mtu(arx_qp_dev(qp));
 	qp->stats = arx_qp_dev(qp)->stats;
 	qp->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->block_self_mcast = init->create_flags &
@@ -473,7 +475,7 @@ static int arx_qp_check_attr(struct arx_qp *qp, const struct ib_qp_attr *attr,
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU &&
 	    (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096 ||
-	     ib_mtu_enum_to_int(attr->path_mtu) > arx_dev_mtu(arx_qp_dev(qp))))
+	     ib_mtu_enum_to_int(attr->path_mtu) > arx_port_mtu(arx_qp_dev(qp))))
 		return -EINVAL;
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC &&
 	    attr->max_rd_atomic > ARX_MAX_RD_ATOMIC)
@@ -663,7 +665,7 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 	if (state == IB_QPS_RTS)
 		qp->req.drained = false;
 	if (state == IB_QPS_RTR && !arx_qp_is_connected(qp))
-		qp->mtu = arx_dev_mtu(arx_qp_dev(qp));
+		qp->mtu = arx_port_mtu(arx_qp_dev(qp));
 	if (state == IB_QPS_RTR && arx_qp_is_acked(qp))
 		qp->cc = READ_ONCE(arx_qp_dev(qp)->cc);
 	arx_qp_set_state(qp, state);

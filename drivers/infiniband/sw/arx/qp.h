@@ -16,12 +16,12 @@
 #include <linux/timer.h>
 #include <linux/workqueue.h>
 
-#include "arx.h"
-#include "cc.h"
+#include "av.h"
 #include "keep.h"
 #include "recvq.h"
 #include "run.h"
 
+struct arx_cc;
 struct arx_cq;
 struct arx_loss;
 struct arx_worker;
@@ -165,7 +165,7 @@ static inline bool arx_paging_is_busy(const struct arx_paging *paging)
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
 	ARX_REQ_POLL,		/* an interval of the watch has ended */
-	ARX_REQ_PULL, /* the peer on this machine has more READ responses */
+	ARX_REQ_PULL,		/* the peer here has more READ responses */
 };
 
 /**
@@ -440,7 +440,8 @@ struct arx_rtt {
  * @held: expiries of @retransmit since @una moved that cost no retry, because
  *	packets were still on this machine, although none had left since the
  *	expiry before
- * @waited: if packets were, their smallest number of bytes so far
+ * @waited: if packets were on this machine: their smallest number of bytes so
+ *	far
  * @timer_una: @una when @retransmit was armed
  * @gap: a lost response has caused a rewind since @una moved
  * @reports: the peer understands reports, and sends them
@@ -541,7 +542,7 @@ struct arx_comp {
  * @tx_drain: drains the CPU that delivers packets of UC or UD, see tx.c
  * @memcg: memory cgroup of the application that created it, or NULL
  * @grow: makes room for more copies than atomic context can allocate
- * @full: that failed for lack of memory; not tried again until the QP is reset
+ * @full: @grow failed for lack of memory; not tried again until the QP is reset
  * @retry: schedules the QP a little later; see arx_qp_schedule_later()
  * @worker: thread of its application, or NULL; see worker.c
  * @late: continues copies on this machine, without a @worker

@@ -1570,6 +1570,46 @@ static int arx_qp_join_cqs(struct arx_context *ctx, struct arx_qp *qp)
 	return 0;
 }
 
+/*
+ * Make a QP of libarx from what the kernel has created: map the queues, set the
+ * functions that post, and make the CQs know the QP. @granted has the sizes.
+ */
+static int arx_qp_init(struct arx_context *ctx, struct arx_qp *qp,
+		       const struct ibv_qp_init_attr_ex *asked,
+		       const struct ibv_qp_init_attr_ex *granted,
+		       const struct arx_create_qp_resp *resp)
+{
+	struct ibv_context *ibctx = &ctx->vctx.context;
+	bool shared = arx_pd_shared(granted->pd);
+	int err;
+
+	qp->doorbell = ctx->doorbell;
+	err = arx_sq_init(&qp->sq, ibctx, &resp->sq, granted, shared);
+	if (err)
+		return err;
+	err = arx_rq_init(&qp->rq, ibctx, &resp->rq,
+			  granted->cap.max_recv_sge, shared);
+	if (err)
+		goto err_sq;
+
+	if (asked->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		err = arx_set_wr_ops(qp, asked->send_ops_flags);
+		if (err)
+			goto err_rq;
+		qp->vqp.comp_mask |= VERBS_QP_EX;
+	}
+	err = arx_qp_join_cqs(ctx, qp);
+	if (err)
+		goto err_rq;
+	return 0;
+
+err_rq:
+	arx_rq_cleanup(&qp->rq);
+err_sq:
+	arx_sq_cleanup(&qp->sq);
+	return err;
+}
+
 /**
  * arx_create_qp_ex - create a queue pair
  * @ibctx: the device
@@ -1585,7 +1625,6 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 	struct uarx_create_qp_resp resp = {};
 	struct uarx_create_qp cmd = {};
 	struct arx_qp *qp;
-	bool shared;
 	void *mem;
 	int err;
 
@@ -1598,43 +1637,20 @@ struct ibv_qp *arx_create_qp_ex(struct ibv_context *ibctx,
 		goto err;
 	qp = memset(mem, 0, sizeof(*qp));
 	arx_kernel_qp_attr(&cmd_attr);
-	shared = arx_pd_shared(cmd_attr.pd);
 
 	err = ibv_cmd_create_qp_ex2(ibctx, &qp->vqp, &cmd_attr, &cmd.ibv_cmd,
 				    sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	if (err)
 		goto err_free;
 
-	qp->doorbell = ctx->doorbell;
-	err = arx_sq_init(&qp->sq, ibctx, &resp.drv_payload.sq, &cmd_attr,
-			  shared);
+	err = arx_qp_init(ctx, qp, attr, &cmd_attr, &resp.drv_payload);
 	if (err)
 		goto err_destroy;
-
-	err = arx_rq_init(&qp->rq, ibctx, &resp.drv_payload.rq,
-			  cmd_attr.cap.max_recv_sge, shared);
-	if (err)
-		goto err_sq;
-
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
-		err = arx_set_wr_ops(qp, attr->send_ops_flags);
-		if (err)
-			goto err_rq;
-		qp->vqp.comp_mask |= VERBS_QP_EX;
-	}
-
-	err = arx_qp_join_cqs(ctx, qp);
-	if (err)
-		goto err_rq;
 
 	arx_pd_hold(cmd_attr.pd);
 	attr->cap = cmd_attr.cap;
 	return &qp->vqp.qp;
 
-err_rq:
-	arx_rq_cleanup(&qp->rq);
-err_sq:
-	arx_sq_cleanup(&qp->sq);
 err_destroy:
 	ibv_cmd_destroy_qp(&qp->vqp.qp);
 err_free:

@@ -401,7 +401,8 @@ static int arx_gso_prepare(struct sk_buff *skb, struct sk_buff *head, int outer,
  * The same for @head, which is not shared yet. A pskb_copy() does not show
  * that.
  */
-static int arx_gso_prepare_head(struct sk_buff *head, netdev_features_t features)
+static int arx_gso_prepare_head(struct sk_buff *head,
+				netdev_features_t features)
 {
 	int err = arx_gso_own_trailer(head);
 
@@ -423,6 +424,27 @@ static bool arx_gso_ip_fits(const struct sk_buff *skb, int outer, int ip_len)
 }
 
 /*
+ * Give all packets of @list headers of their own, @outer bytes of which are
+ * those of @head, and their ICRCs. Returns their number, or -ENOMEM.
+ */
+static int arx_gso_finish_list(struct sk_buff *list, struct sk_buff *head,
+			       int outer, int ip_len,
+			       netdev_features_t features)
+{
+	struct sk_buff *skb;
+	int n = 0;
+
+	for (skb = list; skb; skb = skb->next) {
+		if (skb != head && arx_gso_prepare(skb, head, outer, features))
+			return -ENOMEM;
+		arx_gso_finish(skb, ip_len, n++);
+		/* as validate_xmit_skb_list() expects */
+		list->prev = skb;
+	}
+	return n;
+}
+
+/*
  * The stack splits packets, on transmit or in front of a socket. Outer headers
  * are @head's only: the stack's changes to them apply to all packets. The stack
  * sets them up once more afterwards, with the same lengths and identifications.
@@ -433,12 +455,10 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	int outer = skb_tnl_header_len(head);
 	u32 size = skb_shinfo(head)->gso_size;
 	bool checked = arx_gso_is_checked(head);
-	struct sk_buff *last = NULL;
 	struct sk_buff *list = head;
 	struct sk_buff *rest;
-	struct sk_buff *skb;
 	bool super;
-	int n = 0;
+	int n;
 
 	if (!arx_gso_fits(head) || !arx_gso_ip_fits(head, outer, ip_len))
 		return ERR_PTR(-EINVAL);
@@ -456,12 +476,9 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	if (!checked && arx_super_segment(&list, size, features))
 		goto fail;
 
-	for (skb = list; skb; skb = skb->next) {
-		if (skb != head && arx_gso_prepare(skb, head, outer, features))
-			goto fail;
-		arx_gso_finish(skb, ip_len, n++);
-		last = skb;
-	}
+	n = arx_gso_finish_list(list, head, outer, ip_len, features);
+	if (n < 0)
+		goto fail;
 	/*
 	 * From a veth GRO's packets may have an owner, who was already charged.
 	 */
@@ -474,7 +491,6 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	 */
 	if (super)
 		head->ip_summed = CHECKSUM_UNNECESSARY;
-	list->prev = last;	/* as validate_xmit_skb_list() expects */
 	return list;
 
 fail:

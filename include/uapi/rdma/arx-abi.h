@@ -108,7 +108,8 @@ struct arx_sge {
  * @rdma: WRITE, READ and ATOMIC WRITE, whose payload is 8 bytes
  * @atomic: compare-and-swap (compare_add is the compare), fetch-and-add
  * @flush: FLUSH: enum ib_placement_type, enum ib_selectivity_level; no payload
- * @ud: UD; ah is struct arx_create_ah_resp.ah; av is for the kernel
+ * @ud: UD; ah is struct arx_create_ah_resp.ah; pkey_index is not read; av is
+ *	for the kernel
  * @bind: memory window; mw_rkey gives its index (>> 8): after a bind of type 2
  *	libibverbs does not keep track of its low byte
  * @reg: kernel consumers only
@@ -198,7 +199,7 @@ struct arx_recv_wqe {
  * @vendor_err: the NAK syndrome or errno that caused @status
  * @sl: service level
  * @is_send: a send completion: @sq_index is valid
- * @pkey_index: UD GSI
+ * @pkey_index: 0: RoCE has one P_Key
  * @smac: UD: source MAC (kernel consumers)
  * @vlan_id: UD: 0xffff for none
  * @network_hdr_type: UD: enum rdma_network_type

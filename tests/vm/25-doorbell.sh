@@ -27,7 +27,7 @@ kicks() {
 	(( $(counter "$dev1" kicks h1) - before >= $2 && $(counter "$dev1" kicks h1) - before <= $3 ))
 }
 
-looked() { (( $(counter "$dev1" looks h1) > 0 )); }
+timer_polled() { (( $(counter "$dev1" sq_timer_polls h1) > 0 )); }
 
 turned_off() {
 	[[ $(attribute "$attribute" 0) == 0 ]]
@@ -57,30 +57,30 @@ stream() {
 # bursts QPS MESSAGES [taskset ...]: of a hundred messages each
 bursts() { stream $1 -n $(($2 / $1)) "${@:3}"; }
 one() { bursts 1 48000 "$@"; }
-looked_away() {
+worker_polled() {
 	local before
-	before=$(counter "$dev1" looks_away h1)
+	before=$(counter "$dev1" sq_worker_polls h1)
 	"$@"
-	echo "$(($(counter "$dev1" looks_away h1) - before)) looks away from the application"
-	(( $(counter "$dev1" looks_away h1) > before ))
+	echo "$(($(counter "$dev1" sq_worker_polls h1) - before)) polls by the worker"
+	(( $(counter "$dev1" sq_worker_polls h1) > before ))
 }
 stayed() {
-	local before looks
-	before=$(counter "$dev1" looks_away h1)
-	looks=$(counter "$dev1" looks h1)
+	local before polls
+	before=$(counter "$dev1" sq_worker_polls h1)
+	polls=$(counter "$dev1" sq_timer_polls h1)
 	"$@" taskset -c 1
-	(( $(counter "$dev1" looks h1) > looks ))
-	(( $(counter "$dev1" looks_away h1) == before ))
+	(( $(counter "$dev1" sq_timer_polls h1) > polls ))
+	(( $(counter "$dev1" sq_worker_polls h1) == before ))
 }
 
 # A CPU that runs a program polls only by the timer.
 mostly_here() {
-	local away all
-	away=$(counter "$dev1" looks_away h1) all=$(counter "$dev1" looks h1)
+	local polls all
+	polls=$(counter "$dev1" sq_worker_polls h1) all=$(counter "$dev1" sq_timer_polls h1)
 	bursts 16 48000
-	away=$(($(counter "$dev1" looks_away h1) - away)) all=$(($(counter "$dev1" looks h1) - all))
-	echo "$away polls at once, $all by the timer"
-	(( away * 4 < all ))
+	polls=$(($(counter "$dev1" sq_worker_polls h1) - polls)) all=$(($(counter "$dev1" sq_timer_polls h1) - all))
+	echo "$polls polls at once, $all by the timer"
+	(( polls * 4 < all ))
 }
 left_alone() {
 	taskset -c 1 sh -c 'while :; do :; done' &
@@ -90,49 +90,49 @@ left_alone() {
 # An idle CPU polls again at once while it finds requests: more often than every
 # 2.5 ms, where the timer polls every 20 ms.
 at_once() {
-	local away by_timer
+	local polls by_timer
 	attribute "$attribute" 20000 >/dev/null
-	away=$(counter "$dev1" looks_away h1)
+	polls=$(counter "$dev1" sq_worker_polls h1)
 	by_timer=$(bursts 1 480000 | awk '$1 == 8 { print int(480000 / $NF / 2500) + 1 }')	# $NF: messages in a microsecond
-	away=$(($(counter "$dev1" looks_away h1) - away))
+	polls=$(($(counter "$dev1" sq_worker_polls h1) - polls))
 	attribute "$attribute" 400 >/dev/null
-	echo "$away looks away from the application, $by_timer by a timer at most"
-	(( away > by_timer ))
+	echo "$polls polls by the worker, $by_timer by a timer at most"
+	(( polls > by_timer ))
 }
 
 # A disturbed CPU resumes polling when the disturbance is over.
 more_kicks() { (( $(counter "$dev1" kicks h1) > $1 )); }
 comes_back() {
-	local away spinner stream
-	away=$(counter "$dev1" kicks h1)
+	local polls spinner stream
+	polls=$(counter "$dev1" kicks h1)
 	stream 1 -D 5 >/dev/null &
 	stream=$!
-	until_true 20 more_kicks $away
+	until_true 20 more_kicks $polls
 	taskset -c 1 sh -c 'while :; do :; done' &
 	spinner=$!
 	sleep 1
 	kill $spinner
 	wait $spinner || true
 	sleep 0.5
-	away=$(counter "$dev1" looks_away h1)
+	polls=$(counter "$dev1" sq_worker_polls h1)
 	sleep 1
-	away=$(($(counter "$dev1" looks_away h1) - away))
+	polls=$(($(counter "$dev1" sq_worker_polls h1) - polls))
 	kill -0 $stream
-	echo "$away looks away from the application, half a second after the CPU was idle again"
+	echo "$polls polls by the worker, half a second after the CPU was idle again"
 	wait $stream
-	(( away > 100 ))
+	(( polls > 100 ))
 }
 
 # unhurried MESSAGES: polls of many rings are so rare that each finds several
 # requests. They are driven by time: a pause in which the host runs other
 # machines, with few messages, must not dominate the count.
 unhurried() {
-	local looks
-	looks=$(counter "$dev1" looks h1)
+	local polls
+	polls=$(counter "$dev1" sq_timer_polls h1)
 	bursts 16 $1 taskset -c 0
-	looks=$(($(counter "$dev1" looks h1) - looks))
-	echo "$looks looks for $1 messages"
-	(( looks * 10 < $1 ))
+	polls=$(($(counter "$dev1" sq_timer_polls h1) - polls))
+	echo "$polls polls for $1 messages"
+	(( polls * 10 < $1 ))
 }
 
 # answers HOST DEVICE CPU CPU: the time that requests and responses take does
@@ -159,10 +159,10 @@ hosts
 check default 60 eval '[[ $(attribute "$attribute") == 400 ]]'
 check single 40 kicks single $count $count
 check stream 40 kicks stream 1 $few
-check looked 60 looked
+check timer-polls 60 timer_polled
 check events 60 kicks events 1 $((2 * few))
 if (( $(nproc) > 1 )); then
-	check looked-away 60 until_true 50 looked_away one
+	check worker-polls 60 until_true 50 worker_polled one
 	check stayed 60 stayed many
 	check stayed-one 60 stayed one
 	check at-once 60 until_true 50 at_once
@@ -171,7 +171,7 @@ if (( $(nproc) > 1 )); then
 	check cpu-goes 60 cpu_goes
 	check cpu-is-back 20 until_true 10 cpu_is_back
 else
-	skip looked-away 'there is one CPU'
+	skip worker-polls 'there is one CPU'
 fi
 # In the debug kernel a hundred messages of each ring take about as long as the
 # idle intervals after which polling of a ring ends. If another machine makes

@@ -64,11 +64,11 @@
 /* Why a turn stopped. */
 enum arx_turn {
 	ARX_TURN_GO,		/* it has not stopped */
-	ARX_TURN_IDLE, /* nothing to send, or a QP that does not send */
+	ARX_TURN_IDLE,		/* nothing to send, or the QP does not send */
 	ARX_TURN_WAIT,		/* waits for the completer */
 	ARX_TURN_BLOCKED,	/* waits for the socket; tx.c wakes the QP */
 	ARX_TURN_PACED,		/* waits for the QP's rate; a timer wakes it */
-	ARX_TURN_DROPPED, /* this machine dropped packets; tx.c wakes the QP */
+	ARX_TURN_DROPPED,	/* packets were dropped here; tx.c wakes it */
 	ARX_TURN_PAGES,		/* waits for pages; paging.c starts the QP */
 	ARX_TURN_SPENT,		/* its share is used up */
 };
@@ -629,8 +629,8 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 }
 
 /*
- * True if the pages at @to lack that a READ or atomic should find. Not all of a
- * long READ's memory may fit this machine at a time: if pages of the last job
+ * True if pages at @to are absent that a READ or atomic should find. Not all of
+ * a long READ's memory may fit this machine at a time: if pages of the last job
  * have gone again, those for the next run are enough.
  */
 static bool arx_requester_lacks(struct arx_qp *qp, struct arx_iter *to,
@@ -1050,7 +1050,7 @@ static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 		s32 most = READ_ONCE(qp->req.credit) +
 			   ARX_SHARE_WQES * ARX_WQE_BYTES;
 
-		/* No part of a packet is sent. */
+		/* Only whole packets are sent. */
 		if (most < (s32)qp->mtu)
 			most = 0;
 		share.bytes = min3(bytes, ARX_POLL_BYTES, (u32)most);
@@ -1223,7 +1223,7 @@ static enum hrtimer_restart arx_requester_sq_poll(struct hrtimer *t)
 {
 	struct arx_qp *qp = container_of(t, struct arx_qp, watch.timer);
 
-	arx_count(qp, LOOKS);
+	arx_count(qp, SQ_TIMER_POLLS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
 	arx_requester_run(qp);
 	return HRTIMER_NORESTART;

@@ -246,7 +246,7 @@ bool arx_watch_again(struct arx_qp *qp, u64 before)
 	    (found == before &&
 	     (s64)(local_clock() - found) >= ARX_WATCH_SPIN_NS))
 		return false;
-	arx_count(qp, LOOKS_AWAY);
+	arx_count(qp, SQ_WORKER_POLLS);
 	return true;
 }
 

@@ -13,7 +13,7 @@
  * @dev: device with only a GSI QP
  * @cq: its CQ
  * @qp: the QP of the completions
- * @told: number of notifications
+ * @notified: number of notifications
  * @errors: number of asynchronous events
  * @done: completes with the last notification
  */
@@ -21,7 +21,7 @@ struct cq_test {
 	struct arx_dev dev;
 	struct arx_cq cq;
 	struct arx_qp qp;
-	int told;
+	int notified;
 	int errors;
 	struct completion done;
 };
@@ -30,7 +30,7 @@ static void on_completion(struct ib_cq *cq, void *context)
 {
 	struct cq_test *t = context;
 
-	t->told++;
+	t->notified++;
 	complete(&t->done);
 }
 
@@ -252,10 +252,10 @@ static void cq__at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_at_once(t, 0, false), 0);
 	t->cq.ring.hdr->arm += ARX_CQ_ARM_SEQ;
 	KUNIT_EXPECT_EQ(test, add_at_once(t, 0, false), 0);
-	KUNIT_EXPECT_EQ(test, t->told, 0);
+	KUNIT_EXPECT_EQ(test, t->notified, 0);
 
 	KUNIT_EXPECT_EQ(test, add_at_once(t, 3, false), 3);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 	KUNIT_EXPECT_EQ(test, t->cq.ring.hdr->prod, 3);
 	KUNIT_EXPECT_EQ(test, slots[0].timestamp, slots[2].timestamp);
 	as_kernel(t);
@@ -351,7 +351,7 @@ struct arming {
 	bool arm_solicited;
 	bool solicited;
 	u8 status;
-	int told;
+	int notified;
 };
 
 static const struct arming armings[] = {
@@ -378,14 +378,14 @@ static void cq__armed_by_application(struct kunit *test)
 
 	as_application(t);
 	add(t, 1, IB_WC_GENERAL_ERR, true);
-	KUNIT_EXPECT_EQ(test, t->told, 0);	/* not armed yet */
+	KUNIT_EXPECT_EQ(test, t->notified, 0);	/* not armed yet */
 
 	t->cq.ring.hdr->arm = ARX_CQ_ARM_SEQ |
 			      (a->arm_solicited ? ARX_CQ_ARM_SOLICITED : 0);
 	add(t, 2, a->status, a->solicited);
-	KUNIT_EXPECT_EQ(test, t->told, a->told);
+	KUNIT_EXPECT_EQ(test, t->notified, a->notified);
 	add(t, 3, a->status, a->solicited);
-	KUNIT_EXPECT_EQ(test, t->told, a->told);	/* once */
+	KUNIT_EXPECT_EQ(test, t->notified, a->notified);	/* once */
 }
 
 #define ARM(t)	((t)->cq.ring.hdr->arm += ARX_CQ_ARM_SEQ)
@@ -427,19 +427,19 @@ static void cq__moderated_by_count(struct kunit *test)
 
 	moderate(test, 3, U16_MAX);
 	add_good(t, 2);
-	KUNIT_EXPECT_EQ(test, t->told, 0);
+	KUNIT_EXPECT_EQ(test, t->notified, 0);
 	add_good(t, 1);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 	take_all(t);
 	add_good(t, 3);
-	KUNIT_EXPECT_EQ(test, t->told, 1);	/* not armed */
+	KUNIT_EXPECT_EQ(test, t->notified, 1);	/* not armed */
 
 	take_all(t);
 	ARM(t);
 	add_good(t, 2);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 	add_good(t, 1);
-	KUNIT_EXPECT_EQ(test, t->told, 2);
+	KUNIT_EXPECT_EQ(test, t->notified, 2);
 	KUNIT_EXPECT_EQ(test, events_counted(t), 2);
 }
 
@@ -450,14 +450,14 @@ static void cq__moderated_at_once(struct kunit *test)
 
 	moderate(test, 3, U16_MAX);
 	add_at_once(t, 2, false);
-	KUNIT_EXPECT_EQ(test, t->told, 0);
+	KUNIT_EXPECT_EQ(test, t->notified, 0);
 	add_at_once(t, 2, false);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 
 	take_all(t);
 	ARM(t);
 	add_at_once(t, 3, false);
-	KUNIT_EXPECT_EQ(test, t->told, 2);
+	KUNIT_EXPECT_EQ(test, t->notified, 2);
 }
 
 static void cq__moderated_by_period(struct kunit *test)
@@ -467,7 +467,7 @@ static void cq__moderated_by_period(struct kunit *test)
 	moderate(test, 100, 1000);
 	add_good(t, 2);
 	wait_for_completion_timeout(&t->done, HZ);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 	KUNIT_EXPECT_EQ(test, t->cq.armed, t->cq.ring.hdr->arm);
 }
 
@@ -479,12 +479,12 @@ static void cq__moderated_but_polled(struct kunit *test)
 	add_good(t, 2);
 	take_all(t);
 	msleep(20);
-	KUNIT_EXPECT_EQ(test, t->told, 0);
+	KUNIT_EXPECT_EQ(test, t->notified, 0);
 
 	/* The request stays open. */
 	add_good(t, 1);
 	wait_for_completion_timeout(&t->done, HZ);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 }
 
 static void cq__errors_are_not_moderated(struct kunit *test)
@@ -494,7 +494,7 @@ static void cq__errors_are_not_moderated(struct kunit *test)
 	moderate(test, 3, U16_MAX);
 	add_good(t, 1);
 	add(t, 2, IB_WC_WR_FLUSH_ERR, false);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 }
 
 static void cq__moderation_turned_off(struct kunit *test)
@@ -506,7 +506,7 @@ static void cq__moderation_turned_off(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(off); i++) {
 		moderate(test, off[i][0], off[i][1]);
 		add_good(t, 1);
-		KUNIT_EXPECT_EQ(test, t->told, i + 1);
+		KUNIT_EXPECT_EQ(test, t->notified, i + 1);
 	}
 }
 
@@ -521,11 +521,11 @@ static void cq__armed_by_kernel(struct kunit *test)
 	local_bh_disable();
 	add(t, 1, a->status, a->solicited);
 	add(t, 2, a->status, a->solicited);
-	KUNIT_EXPECT_EQ(test, t->told, 0);	/* not inside the call */
+	KUNIT_EXPECT_EQ(test, t->notified, 0);	/* not inside the call */
 	local_bh_enable();
-	if (a->told)
+	if (a->notified)
 		wait_for_completion_timeout(&t->done, HZ);
-	KUNIT_EXPECT_EQ(test, t->told, a->told);
+	KUNIT_EXPECT_EQ(test, t->notified, a->notified);
 }
 
 static void cq__request_is_not_weakened(struct kunit *test)
@@ -536,14 +536,14 @@ static void cq__request_is_not_weakened(struct kunit *test)
 	arx_req_notify_cq(&t->cq.ib, IB_CQ_SOLICITED);
 	as_application(t);
 	add(t, 1, IB_WC_SUCCESS, false);
-	KUNIT_EXPECT_EQ(test, t->told, 1);
+	KUNIT_EXPECT_EQ(test, t->notified, 1);
 
 	as_kernel(t);
 	arx_req_notify_cq(&t->cq.ib, IB_CQ_SOLICITED);
 	arx_req_notify_cq(&t->cq.ib, IB_CQ_NEXT_COMP);
 	as_application(t);
 	add(t, 2, IB_WC_SUCCESS, false);
-	KUNIT_EXPECT_EQ(test, t->told, 2);
+	KUNIT_EXPECT_EQ(test, t->notified, 2);
 }
 
 static void cq__missed_events(struct kunit *test)

@@ -272,7 +272,7 @@ static void watch__old_interval(struct kunit *test)
 	EXPECT_FLAGS(test, qp, ARX_RING_NO_KICK);
 }
 
-/* The worker has been told to poll. */
+/* The worker has been woken to poll. */
 static void watch__wakes_the_worker(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);

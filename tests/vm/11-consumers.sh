@@ -1,8 +1,8 @@
 #!/bin/bash
 # Consumers of verbs beyond 10-apps.sh: the rest of perftest's options,
-# rsockets,
-# rdma_cm's programs, programs with little locked memory, and the calls that
-# NCCL and other middlewares make when they start (tests/vm/consumers).
+# rsockets, rdma_cm's programs, programs with little locked memory, and the
+# calls that NCCL and other middlewares make when they start
+# (tests/vm/consumers).
 # kernels: 6.12 newest
 # timeout: 600
 

@@ -200,7 +200,7 @@ vlan_mac() {
 	ip -n h2 neigh flush dev vlan0
 }
 # For each GID that a device does not take the core logs a line: here for those
-# of the real netdevs only. (The limit of the rate may hide lines.)
+# of the real netdevs only. (The log's rate limit may hide lines.)
 vlan_refused() {
 	local real others
 	real=$(gid_of 198.51.100.1 "$(link_local h1 eth0)" "$(link_local h2 eth0)" | sort)

@@ -48,7 +48,7 @@ serve() {
 }
 
 # mounted 3|4.2. From 6.15 on a hard mount in a network namespace ends with
-# ENETUNREACH while there is no device, unless told otherwise.
+# ENETUNREACH while there is no device, unless an option says otherwise.
 mounted() {
 	local options=vers=$1,proto=rdma,port=20049,hard from=/
 	[[ $1 != 3 ]] || { options+=,nolock,mountproto=tcp,mountport=20048; from=$export; }

@@ -32,9 +32,9 @@ loaded() {
 	"${@:3}"
 }
 
-# in_time SECONDS COMMAND...: it takes less time, without that for which a
-# program runs that does nothing: a second, where the emulator is busy. The case
-# ends if the command fails.
+# in_time SECONDS COMMAND...: the command takes less than SECONDS, without the
+# time to start a program, which is a second where the emulator is busy. The
+# case ends if the command fails.
 in_time() {
 	local limit=$1 start=${EPOCHREALTIME/./} idle took
 	shift
@@ -234,8 +234,8 @@ tgt_export() {
 }
 
 # A session may last a little longer than its log-out. Until it ends, tgtd
-# refuses to delete the target, unless told to by --force: then tgtd can call a
-# NULL function.
+# refuses to delete the target without --force, with which it can call a NULL
+# function.
 tgt_unexport() {
 	local n
 	for n in {1..100}; do

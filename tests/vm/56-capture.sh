@@ -24,7 +24,7 @@ capture() {
 	wait $tcpdump || true
 }
 
-# plain LEAST: the capture has so many packets at least. Each is one of a path
+# plain LEAST: the capture has at least LEAST packets. Each is one of a path
 # MTU of 4096 with its own right ICRC, says scapy, and tshark finds a BTH in
 # each.
 plain() {

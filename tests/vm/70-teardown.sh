@@ -104,7 +104,7 @@ gone() {
 		grep IBV_EVENT_DEVICE_FATAL "$scratch/gone"
 		until_true $patience ended $traffic
 		not grep -E 'killed|signal' "$scratch/traffic"
-		[[ $from != "$to" ]] || (( $(grep -c FATAL "$scratch/gone") == 2 )) || { echo "not both were told"; return 1; }
+		[[ $from != "$to" ]] || (( $(grep -c FATAL "$scratch/gone") == 2 )) || { echo "not both programs got the event"; return 1; }
 	done
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What an administrator meets: refused links and their reasons, devices taken
-# over from rdma_rxe, links that systemd makes, and each
-# complaint of arx-doctor.
+# over from rdma_rxe, links that systemd makes, the examples for ifupdown and
+# for Prometheus, and each complaint of arx-doctor.
 # kernels: newest 6.12
 # left: 6.12
 # timeout: 240

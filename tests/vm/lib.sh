@@ -194,7 +194,7 @@ part() {
 }
 
 # sent MEGABYTES COMMAND...: COMMAND must succeed, and each machine must send at
-# least so many while it runs.
+# least MEGABYTES while the command runs.
 sent() {
 	local least=$1 one two
 	shift

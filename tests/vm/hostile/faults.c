@@ -24,7 +24,7 @@
 
 static struct objects *o;
 static int fail_nth;
-static int stride = 1;	/* one fault in so many, from a random one on */
+static int stride = 1;	/* of this many faults one, from a random one on */
 static uint8_t *long_buffer;
 
 /* The objects that verbs create and destroy. */

@@ -80,7 +80,7 @@ def opcode(transport, op):
 
 
 class Seen:
-    """A captured frame, taken apart and judged: what is wrong with it raises AssertionError."""
+    """A captured frame, parsed and judged: a fault raises AssertionError."""
 
     def __init__(self, frame):
         self.ether = Ether(frame)

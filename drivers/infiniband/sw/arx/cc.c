@@ -10,11 +10,11 @@
 
 #include "cc.h"
 
-/* What a burst may take of the path's time. */
+/* A burst takes at most this time of the path, and this many bytes. */
 #define ARX_CC_BURST_NS		(200ULL * NSEC_PER_USEC)
 #define ARX_CC_BURST_MAX	(60U * 1024)
 
-/* A host that is busy runs a timer as late as this. */
+/* A timer on a busy host may be this late. */
 #define ARX_CC_LATE_NS		(2ULL * NSEC_PER_MSEC)
 
 /**

@@ -58,20 +58,20 @@ enum arx_cc_delay_phase {
 /**
  * struct arx_cc_delay - state of the controller by delay, cc_delay.c
  * @phase: enum arx_cc_delay_phase
- * @lossy: how much speaks for a link that loses packets for other reasons
+ * @lossy: score of a link that loses packets without congestion, cc_delay.c
  * @cwnd: window in 1/256 packets
  * @rounds: round trips of @floor
  * @samples: round trips in ARX_CC_DRAIN
  * @resume: window after ARX_CC_DRAIN, 0: begin with ARX_CC_START
  * @lost: packets lost since @counted
  * @base: round trip time of an empty path in ns, 0: unknown
- * @floor: shortest time that packets spent in queues in the last @rounds
+ * @previous: in ARX_CC_DRAIN, the last round trip time in ns
+ * @last: the last round trip time in ns
+ * @floor: shortest time that packets spent in queues in the last @rounds, in ns
  * @before: the round trip time before @last in ns
  * @target: time that packets may spend in queues, in ns
  * @full: time that packets spent in queues when some were lost for lack of
  *	room, in ns
- * @previous: in ARX_CC_DRAIN, the last round trip time in ns
- * @last: the last round trip time in ns
  * @drained: when ARX_CC_DRAIN began, in ns
  * @cut: when the window was last reduced, in ns
  * @counted: when the present round of losses began, in ns

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * DCQCN (SIGCOMM '15): CNPs reduce the rate, time and bytes without a CNP raise
- * it again: half the way to the rate before, five times; then that rate grows
- * by a step, and if both have passed often enough, by a large one. The events
- * of the timers are processed when the next packet is acknowledged.
+ * DCQCN (SIGCOMM '15): CNPs reduce the rate. A timer and a counter of bytes
+ * raise the rate again: each of their events goes half of the way to the
+ * target, which is the rate before the reduction. After five events of one of
+ * them the target grows by a step with each event; after five of both, by a
+ * large step. Events of the timers are processed when the next packet is
+ * acknowledged.
  */
 
 #include <linux/minmax.h>
@@ -18,7 +20,7 @@
 #define ARX_DCQCN_STEP		(10 * ARX_DCQCN_MBIT)
 #define ARX_DCQCN_LARGE_STEP	(50 * ARX_DCQCN_MBIT)
 
-/* Events before the recovery is complete. */
+/* Events after which the target grows. */
 #define ARX_DCQCN_FAST		5
 
 #define ARX_DCQCN_BYTES		(1024 * 1024)
@@ -26,10 +28,10 @@
 #define ARX_DCQCN_DECAY_NS	(55ULL * NSEC_PER_USEC)
 #define ARX_DCQCN_CUT_NS	(50ULL * NSEC_PER_USEC)
 
-/* A longer round trip is a queue that must drain soon. */
+/* Events wait for a round trip, but no longer than this. */
 #define ARX_DCQCN_RTT_MAX	(4ULL * NSEC_PER_MSEC)
 
-/* Events that are made up at a time, after a pause. */
+/* At most this many missed events are processed after a pause. */
 #define ARX_DCQCN_EVENTS	64
 
 #define ARX_DCQCN_ONE		1024

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Congestion control by delay, after Swift (SIGCOMM '20). The round trip time
- * of an empty path is known; what a packet takes beyond that it spent in
- * queues. The window grows by a packet each round trip while that is less than
- * a target, and shrinks in proportion to the excess. A CNP shrinks it, too.
+ * Congestion control by delay, after Swift (SIGCOMM '20). The controller
+ * measures how long an empty path takes; a longer round trip spent the rest in
+ * queues. The window grows by a packet each round trip while the time in queues
+ * is less than a target, and shrinks in proportion to the excess. A CNP shrinks
+ * the window, too.
  *
  * There is no rate: acknowledgments clock the packets, four times in a window.
  * A timer would add its own delay on a busy host.
  *
- * A loss alone says little: a link may lose packets without being congested.
- * Losses shrink the window if they come when the queue is long, or if a large
- * part of a window is lost.
+ * A loss alone is no sign of congestion: some links lose packets. Losses shrink
+ * the window if they come when the queue is long, or if a large part of a
+ * window is lost.
  */
 
 #include <linux/math64.h>
@@ -21,8 +22,8 @@
 /*
  * Time that packets may spend in queues where no router marks packets. A queue
  * of this length keeps a link busy while a host does something else. If packets
- * are lost in a shorter queue, the target is half of that queue. Every time
- * that the path has drained the target grows by an eighth.
+ * are lost in a shorter queue, the target is half of that queue. Each time the
+ * path has drained, the target grows by an eighth.
  */
 #define ARX_DELAY_TARGET	(8ULL * NSEC_PER_MSEC)
 #define ARX_DELAY_TARGET_LEAST	(200ULL * NSEC_PER_USEC)
@@ -32,9 +33,10 @@
 #define ARX_DELAY_ROUNDS	8
 
 /*
- * Losses in queues shorter than half of the one in which packets were lost
- * before are not for lack of room. After this many the link counts as lossy,
- * until it has drained as many times.
+ * A queue in which packets were lost before was full. If packets are lost in a
+ * queue less than half as long, the link loses them: that adds 2 to a score,
+ * and each time the path has drained subtracts 1. A link with this score is
+ * lossy.
  */
 #define ARX_DELAY_LOSSY		4
 #define ARX_DELAY_LOSSY_MAX	12
@@ -45,12 +47,12 @@
 
 /*
  * All flows drain the path at the same times, about once a second (2^30 ns of
- * the time of day): one flow alone would take the packets of the others for a
- * longer path, and would get a larger share.
+ * the time of day): one flow alone would mistake the packets of the others for
+ * a longer path, and would get a larger share.
  */
 #define ARX_DELAY_TICK		30
 
-/* On a longer path that takes longer, and is done eight times less often. */
+/* A longer path takes longer to drain, and drains an eighth as often. */
 #define ARX_DELAY_FAR		(4 * NSEC_PER_MSEC)
 
 /* Round trips for which the path drains, at least. */
@@ -210,10 +212,7 @@ static void arx_delay_cnp(struct arx_cc *cc, u64 now)
 			 BIT(ARX_DELAY_CNP_SHIFT), now);
 }
 
-/*
- * Packets are lost. If they are not lost in short queues, too, a queue was
- * full.
- */
+/* Packets are lost: because a queue was full, unless the link is lossy. */
 static void arx_delay_judge(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_delay *d = &cc->delay;

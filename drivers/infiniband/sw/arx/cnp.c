@@ -70,7 +70,7 @@ static bool arx_cnp_ask(struct arx_qp *qp)
 /**
  * arx_cnp_marked - packets were marked on their way here
  * @qp: any QP; only RC and XRC send CNPs
- * @run: the packets. Less data does not make ACKs fewer, so ACKs cause no CNP
+ * @run: the packets. A slower sender sends as many ACKs, so ACKs cause no CNP
  *
  * Context: softirq, in a section.
  */

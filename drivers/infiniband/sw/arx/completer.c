@@ -151,7 +151,8 @@ static struct arx_swqe *arx_completer_retire_done(struct arx_qp *qp)
 			if (!began)
 				arx_cq_begin(qp->scq);
 			began = true;
-			lost |= !arx_completer_put_cqe(qp, swqe, IB_WC_SUCCESS, 0);
+			lost |= !arx_completer_put_cqe(qp, swqe,
+						       IB_WC_SUCCESS, 0);
 		}
 		arx_completer_pass(qp, swqe);
 		swqe = NULL;
@@ -352,8 +353,8 @@ static __cold void arx_completer_gap(struct arx_qp *qp)
 
 /*
  * Ask again for the responses that are missing from @una on, up to what is kept
- * or to the end of the READ. What was asked for already is left to the timer of
- * losses.
+ * or to the end of the READ. Responses that were asked for already are left to
+ * the timer of losses.
  */
 static __cold void arx_completer_ask(struct arx_qp *qp)
 {
@@ -377,8 +378,9 @@ static __cold void arx_completer_ask(struct arx_qp *qp)
 }
 
 /*
- * A response or an ACK arrived behind responses that are missing. It is kept,
- * and only they are asked for again; else everything from @una on is.
+ * A response or an ACK arrived behind responses that are missing. If it can be
+ * kept, only the missing responses are asked for again; otherwise, everything
+ * from @una on.
  */
 static __cold void arx_completer_behind(struct arx_qp *qp, struct arx_run *run)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a QP knows about congestion on its path, and what follows from it. */
+/* The congestion of a QP's path, and the control of it. */
 #ifndef ARX_CONGESTION_H
 #define ARX_CONGESTION_H
 
@@ -31,7 +31,7 @@ void arx_congestion_forget(struct arx_qp *qp);
  */
 static inline struct arx_cc *arx_congestion_of(const struct arx_qp *qp)
 {
-	/* Its fields are read by address: pairs with arx_congestion_begin(). */
+	/* An address dependency; pairs with arx_congestion_begin(). */
 	return READ_ONCE(qp->comp.cc);
 }
 
@@ -77,7 +77,7 @@ static inline bool arx_congestion_measures(const struct arx_qp *qp)
 /**
  * arx_congestion_follows - true if acknowledgments matter: the QP is
  *	controlled, or a round trip is being measured
- * @qp: its completer is locked
+ * @qp: its completer's lock is held
  */
 static inline bool arx_congestion_follows(const struct arx_qp *qp)
 {

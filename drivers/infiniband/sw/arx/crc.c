@@ -3,9 +3,9 @@
  * Ethernet's CRC32, fast enough for senders.
  *
  * The kernel's crc32_le() is fast if it uses the CPU's carry-less
- * multiplication. Otherwise it is a table walk of about 1 GB/s (before 6.14,
- * and on virtual CPUs without that instruction). Sam Russell, "Chorba: A novel
- * CRC32 implementation" (2024) describes a method without tables or special
+ * multiplication. Otherwise it is a slower table walk (before 6.14, and on
+ * virtual CPUs without that instruction). Sam Russell, "Chorba: A novel CRC32
+ * implementation" (2024) describes a method without tables or special
  * instructions. The generator divides a polynomial of few terms,
  *
  * x^300 + x^155 + x^117 + x^89 + 1,

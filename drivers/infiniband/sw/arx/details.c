@@ -22,8 +22,7 @@
  * @name: "rdma" prints "drv_" before it
  * @value: of the object
  * @hex: to be printed so
- * @secret: helps who wants to forge packets: for CAP_NET_ADMIN only, as keys
- *	are in the core
+ * @secret: helps to forge packets: for CAP_NET_ADMIN only, as keys in the core
  */
 struct arx_detail {
 	const char *name;

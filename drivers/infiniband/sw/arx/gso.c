@@ -398,8 +398,8 @@ static int arx_gso_prepare(struct sk_buff *skb, struct sk_buff *head, int outer,
 }
 
 /*
- * The same for @head, which is not shared yet. A pskb_copy() does not show
- * that.
+ * The same for @head, whose headers are its own. Its trailer may be shared,
+ * which a packet from pskb_copy() does not show.
  */
 static int arx_gso_prepare_head(struct sk_buff *head,
 				netdev_features_t features)

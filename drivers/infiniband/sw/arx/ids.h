@@ -42,8 +42,8 @@ struct arx_id {
  * Numbers come from the kernel's CSPRNG. Look-ups take no lock: an object is
  * freed only after a grace period or, if all its look-ups are in sections,
  * after arx_ids_remove() and arx_section_wait(). A message needs up to four
- * look-ups, which is why this is a hash table: an xarray takes four times as
- * many instructions to find one of 2^24 scattered numbers.
+ * look-ups, which is why this is a hash table: an xarray takes
+ * more instructions to find one of 2^24 scattered numbers.
  */
 struct arx_ids {
 	struct rhashtable taken;

@@ -196,7 +196,7 @@ static bool arx_has_joined(const struct arx_group *group,
 
 /*
  * IP does the whole join, the netdev's filter included. A membership that
- * lives stays.
+ * has not ended stays.
  */
 static int arx_join(struct arx_group *group, struct net_device *netdev)
 {

@@ -20,7 +20,7 @@
  * to the end, whether or not the entry is marked meanwhile. So arx_odp_at()
  * takes marked entries, too, and no access is torn in its middle.
  *
- * core's struct ib_umem_odp has an array for all of a region instead, which
+ * The core's struct ib_umem_odp has an array for all of a region instead, which
  * nobody is charged for; and by hmm_range_fault() it finds also pages that are
  * not in the direct map (memfd_secret).
  */

@@ -105,8 +105,8 @@ static __cold void arx_responder_fail(struct arx_qp *qp,
 
 /*
  * A peer has no right to the memory that its request names. The first packet
- * shows that; only for a WRITE of one packet is there a receive WQE that can
- * report it.
+ * shows that. Only a WRITE of one packet has a receive WQE by then, which can
+ * report the error.
  */
 static __cold void arx_responder_no_access(struct arx_qp *qp,
 					   const struct arx_run *run)
@@ -211,7 +211,7 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 	arx_responder_iter(qp, &to);
 	if (arx_iter_skip(&to, resp->received))
 		return ARX_PLACED_BAD_DEST;
-	/* How long the message is, only its last packet says. */
+	/* Only the last packet says how long the message is. */
 	if (arx_iter_absent(&to, run->len,
 			    run->h.flags & ARX_LAST ? run->len : room, &want)) {
 		arx_iter_end(&to);

@@ -85,7 +85,7 @@ int arx_sock_init(struct arx_qp *qp)
 }
 
 /**
- * arx_sock_forget - packets in flight wake a QP no more
+ * arx_sock_forget - keep packets in flight from waking a QP
  * @qp: about to be destroyed, after arx_section_wait()
  *
  * From then on none of them leads to @qp, and a grace period later none leads

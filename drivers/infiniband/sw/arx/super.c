@@ -25,7 +25,7 @@
  * arx_packet_alloc - allocate an empty packet
  * @len: bytes of room
  *
- * Allocates like a NIC's driver, in a third of the time of alloc_skb().
+ * Allocates like a NIC's driver, which takes less time than alloc_skb().
  *
  * Context: bottom halves off.
  * Return: the packet, or NULL.

@@ -586,14 +586,13 @@ u32 arx_rnr_timer_us(u8 timer)
 }
 
 /**
- * arx_wire_group - take a group of interface-local scope for a link-local
- * one
+ * arx_wire_group - replace interface-local scope of a group by link-local scope
  * @addr: any address, v4-mapped for IPv4
  *
- * A card makes no more of an MGID than a MAC address. IP neither sends nor
- * receives packets to groups of interface-local scope (RFC 4291, 2.7 and errata
- * 3480), but programs name such groups: ib_send_bw does unless it is given
- * another. Both scopes have the same MAC address.
+ * A card uses only the MAC address that belongs to an MGID, which is the same
+ * for both scopes. IP neither sends nor receives packets to groups of
+ * interface-local scope (RFC 4291, 2.7 and errata 3480), but programs name such
+ * groups: ib_send_bw does by default.
  *
  * Context: any.
  */

@@ -8,6 +8,7 @@
 #include <linux/prandom.h>
 #include <linux/scatterlist.h>
 
+#include "cc.h"
 #include "qp_fixture.h"
 
 /* For an AH. */

@@ -1101,7 +1101,7 @@ void arx_completer_rnr_ended(struct arx_qp *qp)
 }
 
 /**
- * arx_completer_end_rnr_wait - end the wait time of an RNR NAK before its timer does
+ * arx_completer_end_rnr_wait - end the wait time of an RNR NAK early
  * @qp: QP whose peer on this machine is ready now
  *
  * Context: in a section, bottom halves off; no completer's lock held.

@@ -189,6 +189,43 @@ static void keep__bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
 }
 
+static u32 count_kept(const struct arx_keep *keep)
+{
+	struct rb_node *node;
+	u32 n = 0;
+
+	for (node = rb_first(&keep->runs); node; node = rb_next(node))
+		n++;
+	return n;
+}
+
+/* Many runs are not freed at once, because bottom halves are off. */
+static void keep__frees_few(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p);
+	u32 n = 2 * ARX_KEEP_FREED + 9, i;
+
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_TRUE(test, keep_one(&keep, i, 1));
+	KUNIT_EXPECT_EQ(test, take_one(&keep, n), 1);
+	KUNIT_EXPECT_EQ(test, count_kept(&keep), n - ARX_KEEP_FREED);
+	KUNIT_EXPECT_TRUE(test, arx_keep_is_due(&keep, n));
+	KUNIT_EXPECT_EQ(test, take_one(&keep, n), 1);
+	KUNIT_EXPECT_EQ(test, take_one(&keep, n), 1);
+	KUNIT_EXPECT_FALSE(test, arx_keep_is_due(&keep, n));
+	KUNIT_EXPECT_EQ(test, keep.bytes, 0);
+
+	for (i = 0; i < n; i++)
+		keep_one(&keep, i, 1);
+	KUNIT_EXPECT_TRUE(test, arx_keep_shrink(&keep));
+	KUNIT_EXPECT_EQ(test, count_kept(&keep), n - ARX_KEEP_FREED);
+	KUNIT_EXPECT_TRUE(test, arx_keep_shrink(&keep));
+	KUNIT_EXPECT_FALSE(test, arx_keep_shrink(&keep));
+	KUNIT_EXPECT_EQ(test, keep.bytes, 0);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
+}
+
 /* Kept packets count as those in the receive queue of a socket do. */
 static void keep__charges(struct kunit *test)
 {
@@ -499,6 +536,54 @@ static void responder__long_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_SENT_NAK), 1);
 	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
 	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, n * MTU);
+}
+
+static void keep_many(struct pair *p, u32 n)
+{
+	u32 i;
+
+	for (i = 1; i <= n; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + i, 0, 8);
+}
+
+/* A READ that covers many kept requests: they are freed in several softirqs. */
+static void responder__many_covered(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_keep *keep = &p->side[1].qp->resp.kept;
+	u32 n = ARX_KEEP_FREED + 100;
+	struct arx_run run;
+
+	keep_many(p, n);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	run = pair_run(p, 1, ARX_OP_READ, WHOLE, PSN, NULL, BUF);
+	run.h.dma_len = BUF;
+	arx_run_size(&run, 0);
+	local_bh_disable();	/* the rest is a later softirq's */
+	pair_rx_packets(p, 1, &run, p->side[0].buf);
+	KUNIT_EXPECT_EQ(test, count_kept(keep), n - ARX_KEEP_FREED);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, keep->bytes, 0);
+	KUNIT_EXPECT_EQ(test, epsn(p), (PSN + BUF / MTU) & ARX_PSN_MASK);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_SENT_NAK), 1);
+}
+
+/* An error with many kept requests: they are freed in several softirqs. */
+static void responder__error_with_many(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[1].qp;
+	u32 n = 2 * ARX_KEEP_FREED + 100;
+
+	keep_many(p, n);
+	local_bh_disable();
+	arx_qp_error(qp, ARX_NO_EVENT);
+	arx_responder_go_on(qp);
+	KUNIT_EXPECT_EQ(test, count_kept(&qp->resp.kept), n - ARX_KEEP_FREED);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, qp->resp.kept.bytes, 0);
 }
 
 static const enum ib_qp_state ends[] = { IB_QPS_RESET, IB_QPS_ERR };
@@ -1418,6 +1503,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(keep__needs_packets),
 	KUNIT_CASE(keep__no_reserves),
 	KUNIT_CASE(keep__bounds),
+	KUNIT_CASE(keep__frees_few),
 	KUNIT_CASE(keep__charges),
 	KUNIT_CASE(keep__reports_overlap),
 	KUNIT_CASE(responder__gap),
@@ -1429,6 +1515,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__kept_and_rnr),
 	KUNIT_CASE(responder__hostile_gap),
 	KUNIT_CASE(responder__long_gap),
+	KUNIT_CASE(responder__many_covered),
+	KUNIT_CASE(responder__error_with_many),
 	KUNIT_CASE(responder__ends_with_kept),
 	KUNIT_CASE(responder__xrc_gap),
 	KUNIT_CASE(responder__reports),

@@ -182,8 +182,9 @@ static void arx_completer_retire_locked(struct arx_qp *qp)
 	struct arx_comp *comp = &qp->comp;
 	struct arx_swqe *swqe;
 
-	if (unlikely(comp->kept.bytes) && arx_qp_may(qp, ARX_QP_FLUSH))
-		arx_keep_purge(&comp->kept);
+	if (unlikely(comp->kept.bytes) && arx_qp_may(qp, ARX_QP_FLUSH) &&
+	    arx_keep_shrink(&comp->kept))
+		arx_qp_schedule(qp);
 
 	while ((swqe = arx_completer_retire_done(qp))) {
 		u32 behind = arx_published(&qp->req.sent) - comp->done;
@@ -731,10 +732,12 @@ static __cold void arx_completer_close(struct arx_qp *qp)
 		    arx_completer_in_window(qp, &kept->run))
 			arx_completer_data(qp, &kept->run);
 		arx_keep_free(kept);
-		if (share <= 0 && arx_keep_is_due(&comp->kept, comp->una)) {
-			arx_qp_schedule(qp);
-			return;
-		}
+		if (share <= 0 && arx_keep_is_due(&comp->kept, comp->una))
+			break;
+	}
+	if (arx_keep_is_due(&comp->kept, comp->una)) {
+		arx_qp_schedule(qp);
+		return;
 	}
 	if (comp->has_later)
 		arx_completer_advance(qp, comp->later);

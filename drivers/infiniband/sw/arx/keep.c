@@ -259,20 +259,22 @@ bool arx_keep_is_due(const struct arx_keep *keep, u32 psn)
  * @keep: runs of a stage
  * @psn: PSN that the stage expects
  *
- * Runs that were received again meanwhile are freed.
+ * Runs that were received again meanwhile are freed, ARX_KEEP_FREED of them at
+ * most: if more are left, arx_keep_is_due() says so.
  *
  * Context: lock of the stage held.
  * Return: a run that begins at @psn or before and ends after it, to be freed by
- * arx_keep_free(); NULL if there is none.
+ * arx_keep_free(); NULL if there is none, or none is found yet.
  */
 struct arx_kept *arx_keep_take(struct arx_keep *keep, u32 psn)
 {
-	struct rb_node *node;
+	u32 most;
 
-	while ((node = rb_first(&keep->runs))) {
-		struct arx_kept *kept = arx_keep_of(node);
+	for (most = ARX_KEEP_FREED; most; most--) {
+		struct rb_node *node = rb_first(&keep->runs);
+		struct arx_kept *kept = node ? arx_keep_of(node) : NULL;
 
-		if (arx_psn_diff(kept->run.h.psn, psn) > 0)
+		if (!kept || arx_psn_diff(kept->run.h.psn, psn) > 0)
 			return NULL;
 		arx_keep_remove(keep, kept);
 		if (!arx_keep_is_past(&kept->run, psn))
@@ -334,17 +336,70 @@ void arx_keep_free(struct arx_kept *kept)
 }
 
 /**
- * arx_keep_purge - free all kept runs
- * @keep: runs of a stage
+ * arx_keep_shrink - free kept runs, ARX_KEEP_FREED of them at most
+ * @keep: runs of a stage that has no more use for them
  *
- * Context: lock of the stage held, or no other user.
+ * Context: lock of the stage held.
+ * Return: true if runs are left: the caller must see to them later.
  */
-void arx_keep_purge(struct arx_keep *keep)
+bool arx_keep_shrink(struct arx_keep *keep)
 {
 	struct rb_node *node;
+	u32 most;
 
-	while ((node = rb_first(&keep->runs))) {
+	for (most = ARX_KEEP_FREED; most; most--) {
+		node = rb_first(&keep->runs);
+		if (!node)
+			return false;
 		arx_keep_remove(keep, arx_keep_of(node));
 		arx_keep_free(arx_keep_of(node));
 	}
+	return keep->bytes;
+}
+
+/**
+ * arx_keep_withdraw - take all kept runs, however many, in constant time
+ * @keep: runs of a stage; has none afterwards
+ *
+ * Context: lock of the stage held.
+ * Return: the runs, for arx_keep_free_all() once the lock is released. They are
+ * no longer charged.
+ */
+struct rb_root arx_keep_withdraw(struct arx_keep *keep)
+{
+	struct rb_root runs = keep->runs;
+
+	keep->runs = RB_ROOT;
+	if (keep->bytes)
+		arx_keep_uncharge(keep, keep->bytes);
+	return runs;
+}
+
+/**
+ * arx_keep_free_all - free runs that were withdrawn
+ * @runs: from arx_keep_withdraw()
+ *
+ * Context: may sleep.
+ */
+void arx_keep_free_all(struct rb_root *runs)
+{
+	struct arx_kept *kept, *next;
+
+	rbtree_postorder_for_each_entry_safe(kept, next, runs, node) {
+		arx_keep_free(kept);
+		cond_resched();
+	}
+}
+
+/**
+ * arx_keep_purge - free all kept runs
+ * @keep: runs of a stage; no other user
+ *
+ * Context: may sleep.
+ */
+void arx_keep_purge(struct arx_keep *keep)
+{
+	struct rb_root runs = arx_keep_withdraw(keep);
+
+	arx_keep_free_all(&runs);
 }

@@ -24,6 +24,9 @@
 /* A kept run counts as at least this many bytes of a stage's share. */
 #define ARX_KEEP_LEAST		1024U
 
+/* Runs freed at a time: bottom halves are off meanwhile. */
+#define ARX_KEEP_FREED		256
+
 /**
  * struct arx_keep - the runs that one stage of a QP keeps
  * @runs: struct arx_kept, in the order of their first PSNs
@@ -62,6 +65,9 @@ struct arx_kept * __cold arx_keep_take(struct arx_keep *keep, u32 psn);
 u32 __cold arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
 			   __be32 *words, u32 n);
 void __cold arx_keep_free(struct arx_kept *kept);
+bool __cold arx_keep_shrink(struct arx_keep *keep);
+struct rb_root arx_keep_withdraw(struct arx_keep *keep);
+void arx_keep_free_all(struct rb_root *runs);
 void arx_keep_purge(struct arx_keep *keep);
 
 #endif /* ARX_KEEP_H */

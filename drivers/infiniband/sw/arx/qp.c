@@ -415,7 +415,6 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	WRITE_ONCE(req->paging.job, NULL);
 	comp->reports = false;
 	comp->has_later = false;
-	arx_keep_purge(&comp->kept);
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);
 	WRITE_ONCE(comp->rtt, 0);
@@ -441,7 +440,6 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	arx_rdatomic_reset(resp);
 	WRITE_ONCE(resp->paging.job, NULL);
 	resp->refused = false;
-	arx_keep_purge(&resp->kept);
 	resp->ack_due = false;
 	resp->unacked = 0;
 	resp->acked_msn = 0;
@@ -498,12 +496,14 @@ static int arx_qp_check_attr(struct arx_qp *qp, const struct ib_qp_attr *attr,
  * @cc: state of its static rate
  * @rd: responder resources
  * @replies: the responder's responses
+ * @kept: what the stages kept before a reset
  */
 struct arx_qp_change {
 	struct arx_av *av;
 	struct arx_cc *cc;
 	struct arx_rd *rd;
 	struct arx_reply *replies;
+	struct rb_root kept[2];
 };
 
 static int arx_qp_prepare(struct arx_qp *qp, const struct ib_qp_attr *attr,
@@ -547,6 +547,8 @@ static void arx_qp_discard(struct arx_qp_change *change)
 	kfree(change->cc);
 	kfree(change->rd);
 	kfree(change->replies);
+	arx_keep_free_all(&change->kept[0]);
+	arx_keep_free_all(&change->kept[1]);
 }
 
 static void arx_qp_apply_simple(struct arx_qp *qp,
@@ -729,6 +731,10 @@ int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	} else {
 		arx_qp_apply(qp, attr, mask, &change);
 		arx_qp_enter(qp, new);
+		if (new == IB_QPS_RESET) {
+			change.kept[0] = arx_keep_withdraw(&qp->resp.kept);
+			change.kept[1] = arx_keep_withdraw(&qp->comp.kept);
+		}
 	}
 	arx_qp_unlock_all(qp);
 

@@ -615,12 +615,14 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 		arx_responder_request(qp, &kept->run);
 		arx_keep_free(kept);
 		closed = true;
-		if (share <= 0 && arx_keep_is_due(&resp->kept, resp->epsn)) {
-			resp->nak_sent = true;
-			resp->gap = false;
-			arx_qp_schedule(qp);
-			return;
-		}
+		if (share <= 0)
+			break;
+	}
+	if (arx_keep_is_due(&resp->kept, resp->epsn)) {
+		resp->nak_sent = true;
+		resp->gap = false;
+		arx_qp_schedule(qp);
+		return;
 	}
 	if (!closed || resp->dead)
 		return;
@@ -905,7 +907,8 @@ static void arx_responder_flush(struct arx_qp *qp)
 	u32 most;
 
 	resp->in_message = false;
-	arx_keep_purge(&resp->kept);
+	if (arx_keep_shrink(&resp->kept))
+		arx_qp_schedule(qp);
 	if (qp->service == ARX_SERVICE_XRC) {
 		arx_responder_flush_xrc(qp);
 		return;

@@ -37,9 +37,14 @@ fail_some() {
 # The number of failed allocations
 failed_so_far() { echo $((2 * many - $(<$faults/failslab/times) - $(<$faults/fail_page_alloc/times))); }
 
-# True if verify is connected. A program that is refused for lack of memory,
-# such as for a route, has no traffic.
-under_way() { [[ $(h1 rdma resource show qp) =~ state\ RTS[^$'\n']*comm\ verify ]]; }
+# True if all QPs of verify are connected. A program that is refused for lack of
+# memory, such as for a route, has no traffic. Both sides make all their QPs
+# before they connect the first.
+under_way() {
+	local qps
+	qps=$({ h1 rdma resource show qp; h2 rdma resource show qp; } | grep 'comm verify')
+	finds 'state RTS' <<<"$qps" && ! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
+}
 
 # failing FROM TO PERCENT CASE: traffic while PERCENT of all allocations that
 # may not sleep fail

@@ -61,10 +61,12 @@ one_queue() {
 	(( first < 100 || second < 100 ))
 }
 
-# classes [BOND]: a VLAN on a netdev, or on a bond of it, with queues of two
-# traffic classes; priority 3 has the second two
+# classes TYPE [BOND]: a VLAN or a macvlan on a netdev, or on a bond of it, with
+# queues of two traffic classes; priority 3 has the second two
 classes() {
-	local n below=port
+	local n below=port type=(type vlan id 5)
+	[[ $1 == vlan ]] || type=(type macvlan mode bridge)
+	shift
 	hosts --driver none
 	ip link add port numtxqueues 4 numrxqueues 4 netns h1 type veth peer name port numtxqueues 4 numrxqueues 4 netns h2
 	for n in 1 2; do
@@ -75,7 +77,7 @@ classes() {
 			ip -n h$n link set "$below" up
 		fi
 		ip -n h$n link set port up
-		ip -n h$n link add link "$below" name port.5 type vlan id 5
+		ip -n h$n link add link "$below" name port.5 "${type[@]}"
 		ip -n h$n link set port.5 up
 		ip -n h$n address add 198.51.100.$n/24 dev port.5
 	done
@@ -148,12 +150,14 @@ slow() {
 
 check bridged 40 bridged
 check one-queue 40 one_queue
-check classes 40 classes
+check classes 40 classes vlan
 check one-class 40 one_class
 check tags 40 tags
 check cnps 40 cnps
 check udp-ports 40 udp_ports
-check bond 40 classes bond0
+check bond 40 classes vlan bond0
 check bond-one-class 40 one_class
+check macvlan 40 classes macvlan
+check macvlan-one-class 40 one_class
 check slow 40 slow
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' 'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

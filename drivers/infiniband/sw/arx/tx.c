@@ -178,22 +178,32 @@ static bool arx_tx_passes_down(const struct net_device *netdev)
 	return is_vlan_dev(netdev) || netif_is_bond_master(netdev);
 }
 
+/*
+ * True if the packets that leave wait in queues of netdevs below it. Those from
+ * a macvlan to another one on the same netdev wait nowhere.
+ */
+static bool arx_tx_queues_below(const struct net_device *netdev)
+{
+	return arx_tx_passes_down(netdev) || netif_is_macvlan(netdev);
+}
+
 static int arx_tx_is_lowest(struct net_device *netdev,
 			    struct netdev_nested_priv *priv)
 {
 	priv->data = netdev;
-	return !arx_tx_passes_down(netdev);
+	return !arx_tx_queues_below(netdev);
 }
 
 /*
  * The netdev in whose queues packets wait that leave by @netdev. The netdevs of
- * a bond have as many queues, and the same traffic classes.
+ * a bond have as many queues, and the same traffic classes. The port by which a
+ * packet leaves a bridge is not known here, see protocol.rst, "Packets".
  */
 static const struct net_device *arx_tx_lowest(struct net_device *netdev)
 {
 	struct netdev_nested_priv priv = { .data = netdev };
 
-	if (arx_tx_passes_down(netdev))
+	if (arx_tx_queues_below(netdev))
 		netdev_walk_all_lower_dev_rcu(netdev, arx_tx_is_lowest, &priv);
 	return priv.data;
 }

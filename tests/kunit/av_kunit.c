@@ -71,8 +71,62 @@ static void av__cache(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, has_cache(test, GFP_ATOMIC));
 }
 
+/*
+ * A rate in Mbit/s, by the speed of the port (0: unknown). A rate of at least
+ * the port's speed is no bound.
+ */
+static const struct {
+	u8 rate;
+	u32 port;
+	u32 mbps;
+} rates[] = {
+	{ IB_RATE_2_5_GBPS, 0, 2500 },
+	{ IB_RATE_40_GBPS, 0, 40000 },
+	{ IB_RATE_40_GBPS, 100000, 40000 },
+	{ IB_RATE_40_GBPS, 40000, 0 },
+	{ IB_RATE_40_GBPS, 10000, 0 },
+	{ IB_RATE_400_GBPS, 0, 425000 },
+	{ IB_RATE_PORT_CURRENT, 0, 0 },
+};
+
+/* With rdma_cm a peer names the rate, whatever it is. */
+static void av__rates(struct kunit *test)
+{
+	struct av_test *t = test->priv;
+	struct arx_av *av;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		t->dev.port_mbps = rates[i].port;
+		t->attr.static_rate = rates[i].rate;
+		av = arx_av_create(&t->dev, NULL, &t->attr, 2, 3, GFP_KERNEL);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(av));
+		KUNIT_EXPECT_EQ(test, av->mbps, rates[i].mbps);
+		arx_av_put(av);
+	}
+}
+
+static void av__rates_that_do_not_exist(struct kunit *test)
+{
+	struct av_test *t = test->priv;
+	u32 rate, refused = 0;
+
+	for (rate = 1; rate <= U8_MAX; rate++) {
+		if (ib_rate_to_mbps(rate) > 0)
+			continue;
+		t->attr.static_rate = rate;
+		KUNIT_EXPECT_PTR_EQ(test, arx_av_create(&t->dev, NULL, &t->attr,
+							2, 3, GFP_KERNEL),
+				    ERR_PTR(-EINVAL));
+		refused++;
+	}
+	KUNIT_EXPECT_GT(test, refused, 200);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(av__cache),
+	KUNIT_CASE(av__rates),
+	KUNIT_CASE(av__rates_that_do_not_exist),
 	{}
 };
 

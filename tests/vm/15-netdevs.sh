@@ -536,6 +536,26 @@ later_members() {
 	ip -n h1 link del vlan9
 	traffic_works
 }
+# Another program has the port in the namespace to which a netdev moves, again
+# and again: the log says so a few times.
+taken() {
+	local i lines socket start=$SECONDS
+	on h3 python3 -c 'import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("", 4791)); time.sleep(60)' &
+	socket=$!
+	until_true 20 eval "[[ \$(on h3 ss -Hlun 'sport = :4791') ]]"
+	ip -n h1 link add dummy1 type dummy
+	on h1 rdma link add "${driver}3" type "$driver" netdev dummy1
+	for i in {1..30}; do
+		ip -n h1 link set dummy1 netns h3
+		ip -n h3 link set dummy1 netns h1
+	done
+	lines=$(dmesg | grep -c 'no sockets in the new namespace') || :
+	echo "$lines lines for 30 moves in $((SECONDS - start)) s"
+	(( lines > 0 && lines <= 10 * (1 + (SECONDS - start + 1) / 5) ))
+	kill $socket
+	on h1 rdma link delete "${driver}3"
+	ip -n h1 link del dummy1
+}
 # A namespace that ends takes its netdevs, and their devices, with it.
 namespace_ends() {
 	ip -n h1 link add dummy0 type dummy
@@ -551,6 +571,7 @@ check netns-moved 60 moved
 check netns-moved-back 60 moved_back
 check netns-others-groups 90 others_groups
 check netns-later-members 60 later_members
+[[ $driver != arx ]] || check netns-taken 60 taken
 check netns-ends 30 namespace_ends
 check exclusive 60 gone h2 "${driver}1"
 

@@ -40,6 +40,9 @@
 /* Larger blocks are not used even if memory allows. */
 #define ARX_MR_BLOCK_SIZES	GENMASK(30, PAGE_SHIFT)
 
+/* Blocks that registration notes before other programs get the CPU. */
+#define ARX_MR_BLOCKS_AT_ONCE	65536U
+
 #define ARX_MR_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
 			 IB_ACCESS_REMOTE_ATOMIC)
 
@@ -264,11 +267,13 @@ static bool arx_mr_is_pmem(struct ib_umem *umem)
 
 	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
 		return false;
-	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i)
+	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i) {
 		if (region_intersects(sg_phys(sg), sg->length, IORESOURCE_MEM,
 				      IORES_DESC_PERSISTENT_MEMORY) !=
 		    REGION_INTERSECTS)
 			return false;
+		cond_resched();
+	}
 	return true;
 }
 
@@ -381,6 +386,9 @@ static struct arx_mr *arx_mr_of_umem(struct ib_pd *pd, struct ib_umem *umem)
 
 		if (mr->nblocks < mr->max_blocks)
 			mr->blocks[mr->nblocks++] = ib_virt_dma_to_ptr(addr);
+		/* A region of terabytes has hundreds of millions. */
+		if (!(mr->nblocks % ARX_MR_BLOCKS_AT_ONCE))
+			cond_resched();
 	}
 	return mr;
 }

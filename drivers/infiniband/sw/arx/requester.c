@@ -1193,12 +1193,18 @@ bool arx_requester_kick(struct arx_qp *qp)
 	return more;
 }
 
+/*
+ * The kernel runs all timers that have expired, one after the other, before
+ * bottom halves are on again. So their handlers leave the requester to a work:
+ * of works the kernel runs ten at a time.
+ */
+
 static void arx_requester_retransmit(struct timer_list *t)
 {
 	struct arx_qp *qp = timer_container_of(qp, t, comp.retransmit);
 
 	if (arx_completer_expired(qp))
-		arx_requester_run(qp);
+		arx_qp_schedule(qp);
 }
 
 static enum hrtimer_restart arx_requester_rnr_ended(struct hrtimer *t)
@@ -1206,7 +1212,7 @@ static enum hrtimer_restart arx_requester_rnr_ended(struct hrtimer *t)
 	struct arx_qp *qp = container_of(t, struct arx_qp, comp.rnr);
 
 	arx_completer_rnr_ended(qp);
-	arx_requester_run(qp);
+	arx_qp_schedule(qp);
 	return HRTIMER_NORESTART;
 }
 
@@ -1215,7 +1221,7 @@ static enum hrtimer_restart arx_requester_probe(struct hrtimer *t)
 	struct arx_qp *qp = container_of(t, struct arx_qp, comp.probe);
 
 	if (arx_completer_probe(qp))
-		arx_requester_run(qp);
+		arx_qp_schedule(qp);
 	return HRTIMER_NORESTART;
 }
 
@@ -1225,7 +1231,7 @@ static enum hrtimer_restart arx_requester_sq_poll(struct hrtimer *t)
 
 	arx_count(qp, SQ_TIMER_POLLS);
 	set_bit(ARX_REQ_POLL, &qp->req.pending);
-	arx_requester_run(qp);
+	arx_qp_schedule(qp);
 	return HRTIMER_NORESTART;
 }
 

@@ -80,7 +80,8 @@ enum arx_kind {
  * @gids: the work that makes the core scan the netdev's addresses: whether to
  *	drop all GIDs and scan again, how often to look for the default GID, and
  *	the task that scans for that one; the GIDs; see gids.c
- * @mcast: multicast groups, see mcast.c
+ * @mcast: multicast groups and the number of the next member; datagrams that
+ *	wait for the work, and their number; see mcast.c
  */
 struct arx_dev {
 	struct ib_device ib;
@@ -121,6 +122,11 @@ struct arx_dev {
 		struct mutex lock;	/* writers */
 		struct list_head groups;
 		u32 size;
+		u64 next_nr;
+		spinlock_t waiting_lock;	/* datagrams */
+		struct list_head waiting;
+		u32 count;
+		struct work_struct work;
 	} mcast;
 };
 

@@ -87,8 +87,13 @@ static void arx_keep_uncharge(struct arx_keep *keep, u32 bytes)
 	arx_uncharge_packets(keep->sk, bytes);
 }
 
-/* The packets refer to no socket, route or netdev any more: these may end. */
-static void arx_keep_detach(struct sk_buff *skb)
+/**
+ * arx_packets_detach - make packets refer to no socket, route or netdev
+ * @skb: packets that outlive the call that delivered them, linked by ->next
+ *
+ * Context: any.
+ */
+void arx_packets_detach(struct sk_buff *skb)
 {
 	for (; skb; skb = skb->next) {
 		skb_orphan(skb);
@@ -201,7 +206,7 @@ bool arx_keep_add(struct arx_keep *keep, struct arx_run *run)
 	else
 		kept = arx_keep_insert(keep, run, bytes);
 	if (!run->packets)
-		arx_keep_detach(packets);
+		arx_packets_detach(packets);
 	return kept;
 }
 

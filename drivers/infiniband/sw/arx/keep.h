@@ -57,6 +57,7 @@ struct arx_kept {
 	struct arx_run run;
 };
 
+void __cold arx_packets_detach(struct sk_buff *skb);
 void arx_keep_init(struct arx_keep *keep, struct arx_dev *dev, struct sock *sk);
 bool __cold arx_keep_add(struct arx_keep *keep, struct arx_run *run);
 bool __cold arx_keep_first(const struct arx_keep *keep, u32 *psn);

@@ -228,6 +228,7 @@ static void arx_dealloc_driver(struct ib_device *ib)
 	arx_worker_wait_ended();
 	arx_gids_exit_dev(dev);
 	arx_net_detach(dev);
+	arx_mcast_exit(dev);
 	arx_ids_destroy(&dev->keys);
 	arx_ids_destroy(&dev->ahs);
 	arx_ids_destroy(&dev->srqs);

@@ -26,8 +26,11 @@
 
 #include "account.h"
 #include "gids.h"
+#include "keep.h"
+#include "l3.h"
 #include "mcast.h"
 #include "responder.h"
+#include "section.h"
 #include "wire.h"
 
 /**
@@ -76,28 +79,53 @@ static LIST_HEAD(arx_joins);
 
 /**
  * struct arx_member - a QP in a group
- * @link: in the group
+ * @link: in the group, in the order of @nr
  * @rcu: frees it
+ * @nr: greater than that of any earlier member of the device's groups
  * @qp: detached before it is destroyed
  * @user: owner of the QP, or NULL for a kernel consumer's
  */
 struct arx_member {
 	struct list_head link;
 	struct rcu_head rcu;
+	u64 nr;
 	struct arx_qp *qp;
 	struct arx_user *user;
 };
 
-/**
- * arx_mcast_init - start without groups
- * @dev: device
+/*
+ * A datagram for at most this many QPs is delivered at once. The stack may
+ * deliver hundreds of datagrams before bottom halves are on again.
  */
-void arx_mcast_init(struct arx_dev *dev)
-{
-	mutex_init(&dev->mcast.lock);
-	INIT_LIST_HEAD(&dev->mcast.groups);
-	dev->mcast.size = 0;
-}
+#define ARX_MCAST_AT_ONCE	8U
+
+/* Copies that the work makes before bottom halves are on again. */
+#define ARX_MCAST_COPIES	64U
+
+/* Datagrams of a device that may wait for the work. */
+#define ARX_MCAST_WAITING	1024U
+
+/**
+ * struct arx_datagram - a datagram for a group, which waits to be delivered
+ * @link: in arx_dev.mcast.waiting
+ * @skb: held
+ * @run: of @skb; @grh is its GRH
+ * @grh: see @run
+ * @l3: layer-3 domain in which it arrived
+ * @from: its source address, v4-mapped for IPv4
+ * @group: its destination address, v4-mapped for IPv4
+ * @next: number of the first member that has not got it
+ */
+struct arx_datagram {
+	struct list_head link;
+	struct sk_buff *skb;
+	struct arx_run run;
+	u8 grh[ARX_GRH_LEN];
+	struct arx_l3_key l3;
+	struct in6_addr from;
+	struct in6_addr group;
+	u64 next;
+};
 
 static int arx_join_ipv4(struct arx_join *join, struct net_device *netdev)
 {
@@ -367,8 +395,9 @@ static int arx_member_add(struct arx_group *group, struct arx_qp *qp)
 	}
 	member->qp = qp;
 	member->user = user;
-	list_add_rcu(&member->link, &group->members);
-	group->size++;
+	member->nr = group->dev->mcast.next_nr++;
+	list_add_tail_rcu(&member->link, &group->members);
+	WRITE_ONCE(group->size, group->size + 1);
 	return 0;
 }
 
@@ -437,7 +466,7 @@ int arx_detach_mcast(struct ib_qp *ib, union ib_gid *gid, u16 lid)
 		if (member->user)
 			arx_user_detach(member->user);
 		kfree_rcu(member, rcu);
-		group->size--;
+		WRITE_ONCE(group->size, group->size - 1);
 		arx_group_drop_empty(dev, group);
 	}
 	mutex_unlock(&dev->mcast.lock);
@@ -457,32 +486,192 @@ static bool arx_mcast_is_own(const struct arx_qp *qp,
 	       arx_gids_has(arx_qp_dev(qp), l3, from);
 }
 
+/*
+ * Deliver @run to at most @most members of a group, from number @next on.
+ * Returns the number from which to continue; 0 if none is left. Under RCU, in a
+ * section.
+ */
+static u64 arx_mcast_copy(const struct arx_group *group,
+			  const struct arx_l3_key *l3,
+			  const struct in6_addr *from,
+			  const struct arx_run *run, u64 next, u32 most)
+{
+	struct arx_member *member;
+
+	list_for_each_entry_rcu(member, &group->members, link) {
+		struct arx_run copy;
+
+		if (member->nr < next)
+			continue;
+		if (!most--)
+			return member->nr;
+		if (unlikely(member->qp->block_self_mcast) &&
+		    arx_mcast_is_own(member->qp, l3, from, run))
+			continue;
+		copy = *run;
+		arx_responder_rx(member->qp, &copy);
+	}
+	return 0;
+}
+
+static void arx_datagram_free(struct arx_datagram *datagram)
+{
+	consume_skb(datagram->skb);
+	kfree(datagram);
+}
+
+/* The first datagram that waits, or NULL. It stays in the list. */
+static struct arx_datagram *arx_mcast_first(struct arx_dev *dev)
+{
+	struct arx_datagram *first;
+
+	spin_lock_bh(&dev->mcast.waiting_lock);
+	first = list_first_entry_or_null(&dev->mcast.waiting,
+					 struct arx_datagram, link);
+	spin_unlock_bh(&dev->mcast.waiting_lock);
+	return first;
+}
+
+static void arx_mcast_remove(struct arx_dev *dev, struct arx_datagram *datagram)
+{
+	spin_lock_bh(&dev->mcast.waiting_lock);
+	list_del(&datagram->link);
+	WRITE_ONCE(dev->mcast.count, dev->mcast.count - 1);
+	spin_unlock_bh(&dev->mcast.waiting_lock);
+	arx_datagram_free(datagram);
+}
+
+/* Deliver some more copies of a datagram; false if none are left. */
+static bool arx_mcast_continue(struct arx_dev *dev,
+			       struct arx_datagram *datagram)
+{
+	struct arx_group *group;
+	u64 next = 0;
+
+	local_bh_disable();
+	arx_section_enter();
+	group = arx_group_find(dev, &datagram->group);
+	if (group)
+		next = arx_mcast_copy(group, &datagram->l3, &datagram->from,
+				      &datagram->run, datagram->next,
+				      ARX_MCAST_COPIES);
+	datagram->next = next;
+	arx_section_leave();
+	local_bh_enable();
+	return next;
+}
+
+/* Only this work removes datagrams while the device receives. */
+static void arx_mcast_work(struct work_struct *work)
+{
+	struct arx_dev *dev = container_of(work, struct arx_dev, mcast.work);
+	struct arx_datagram *datagram = arx_mcast_first(dev);
+
+	if (!datagram)
+		return;
+	if (!arx_mcast_continue(dev, datagram))
+		arx_mcast_remove(dev, datagram);
+	queue_work(system_unbound_wq, work);
+}
+
 /**
- * arx_mcast_deliver - deliver a run to the QPs of a group
+ * arx_mcast_init - start without groups
+ * @dev: device
+ */
+void arx_mcast_init(struct arx_dev *dev)
+{
+	mutex_init(&dev->mcast.lock);
+	INIT_LIST_HEAD(&dev->mcast.groups);
+	dev->mcast.size = 0;
+	dev->mcast.next_nr = 1;
+	spin_lock_init(&dev->mcast.waiting_lock);
+	INIT_LIST_HEAD(&dev->mcast.waiting);
+	dev->mcast.count = 0;
+	INIT_WORK(&dev->mcast.work, arx_mcast_work);
+}
+
+/**
+ * arx_mcast_exit - drop datagrams that wait
+ * @dev: receives no more
+ *
+ * Context: may sleep.
+ */
+void arx_mcast_exit(struct arx_dev *dev)
+{
+	struct arx_datagram *datagram;
+
+	disable_work_sync(&dev->mcast.work);
+	while ((datagram = arx_mcast_first(dev)))
+		arx_mcast_remove(dev, datagram);
+}
+
+/*
+ * Leave a datagram to the work. False if too many wait or without memory. The
+ * reserves of the memory management are needed elsewhere.
+ */
+static bool arx_mcast_defer(struct arx_dev *dev, const struct arx_l3_key *l3,
+			    const struct in6_addr *from,
+			    const struct in6_addr *group, struct sk_buff *skb,
+			    const struct arx_run *run)
+{
+	struct arx_datagram *datagram;
+	bool room;
+
+	if (skb_pfmemalloc(skb))
+		return false;
+	datagram = kmalloc(sizeof(*datagram), GFP_ATOMIC | __GFP_NOWARN);
+	if (!datagram)
+		return false;
+	datagram->skb = skb_get(skb);
+	datagram->run = *run;
+	memcpy(datagram->grh, run->grh, ARX_GRH_LEN);
+	datagram->run.grh = datagram->grh;
+	datagram->l3 = *l3;
+	datagram->from = *from;
+	datagram->group = *group;
+	datagram->next = 0;
+	arx_packets_detach(skb);
+
+	spin_lock(&dev->mcast.waiting_lock);
+	room = dev->mcast.count < ARX_MCAST_WAITING;
+	if (room) {
+		list_add_tail(&datagram->link, &dev->mcast.waiting);
+		WRITE_ONCE(dev->mcast.count, dev->mcast.count + 1);
+	}
+	spin_unlock(&dev->mcast.waiting_lock);
+	if (!room)
+		arx_datagram_free(datagram);
+	else
+		queue_work(system_unbound_wq, &dev->mcast.work);
+	return room;
+}
+
+/**
+ * arx_mcast_deliver - deliver a datagram to the QPs of a group
  * @dev: device that received it
  * @l3: layer-3 domain in which it arrived
  * @from: its source address, v4-mapped for IPv4
  * @group: its destination address, v4-mapped for IPv4
- * @run: of a UD message; unchanged
+ * @skb: the datagram; may have lost socket, route and netdev afterwards
+ * @run: of @skb; unchanged
  *
- * Context: softirq, RCU read side.
+ * Copies for many QPs are left to a work, which yields to other programs, and
+ * so are the datagrams behind one that waits.
+ *
+ * Context: softirq, in a section.
  */
 void arx_mcast_deliver(struct arx_dev *dev, const struct arx_l3_key *l3,
 		       const struct in6_addr *from,
-		       const struct in6_addr *group, const struct arx_run *run)
+		       const struct in6_addr *group, struct sk_buff *skb,
+		       const struct arx_run *run)
 {
 	struct arx_group *found = arx_group_find(dev, group);
-	struct arx_member *member;
 
 	if (!found)
 		return;
-
-	list_for_each_entry_rcu(member, &found->members, link) {
-		struct arx_run copy = *run;
-
-		if (unlikely(member->qp->block_self_mcast) &&
-		    arx_mcast_is_own(member->qp, l3, from, run))
-			continue;
-		arx_responder_rx(member->qp, &copy);
-	}
+	if (READ_ONCE(found->size) <= ARX_MCAST_AT_ONCE &&
+	    !READ_ONCE(dev->mcast.count))
+		arx_mcast_copy(found, l3, from, run, 0, ARX_MCAST_AT_ONCE);
+	else if (!arx_mcast_defer(dev, l3, from, group, skb, run))
+		arx_count(dev, RX_DROPPED);
 }

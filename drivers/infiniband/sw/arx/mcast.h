@@ -8,10 +8,11 @@
 struct arx_l3_key;
 
 void arx_mcast_init(struct arx_dev *dev);
+void arx_mcast_exit(struct arx_dev *dev);
 void arx_mcast_leave(const struct net_device *netdev);
 void arx_mcast_deliver(struct arx_dev *dev, const struct arx_l3_key *l3,
 		       const struct in6_addr *from,
-		       const struct in6_addr *group,
+		       const struct in6_addr *group, struct sk_buff *skb,
 		       const struct arx_run *run);
 
 /* verbs */

@@ -433,27 +433,26 @@ static bool arx_rx_multicasts_for(const struct arx_dev *dev,
 static void arx_rx_receive_multicast(struct arx_rx *rx, struct sk_buff *skb,
 				     u32 len, const struct arx_headers *h)
 {
+	struct arx_run run = {
+		.h = *h,
+		.npkts = 1,
+		.len = len,
+		.mtu = len,
+	};
 	u8 grh[ARX_GRH_LEN];
 	struct arx_dev *dev;
 
+	arx_iter_skb(&run.payload, skb, len);
+	arx_rx_read_grh(&run, skb, grh);
 	list_for_each_entry_rcu(dev, &arx_net_devs, link) {
-		struct arx_run run = {
-			.h = *h,
-			.npkts = 1,
-			.len = len,
-			.mtu = len,
-		};
-
 		if (!arx_rx_multicasts_for(dev, rx->netdev))
 			continue;
 		arx_count(dev, RCVD_BATCHES);
 		arx_count(dev, RCVD_RUNS);
 		arx_count(dev, RCVD_PKTS);
 		arx_count_add(dev, RCVD_BYTES, arx_rx_bytes(&run));
-		arx_iter_skb(&run.payload, skb, len);
-		arx_rx_read_grh(&run, skb, grh);
 		arx_mcast_deliver(dev, &rx->l3->key, &rx->saddr, &rx->daddr,
-				  &run);
+				  skb, &run);
 	}
 }
 

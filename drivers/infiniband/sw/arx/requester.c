@@ -45,8 +45,9 @@
 /* An acknowledge request at least this often keeps the window moving. */
 #define ARX_ACK_EVERY		(ARX_WINDOW / 4)
 
-/* WQEs of a caller's share, see struct arx_share. */
+/* WQEs of a caller's share, see struct arx_share, and of a softirq's share. */
 #define ARX_SHARE_WQES		64
+#define ARX_SOFTIRQ_WQES	32
 
 /* Copying this many bytes costs less than posting the WQE. */
 #define ARX_WQE_BYTES		256
@@ -1034,7 +1035,7 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
  * softirq is charged to nobody. So softirqs copy short payloads for a QP, and
  * otherwise no more than was copied in the time of its process before. Bytes
  * that they copy beyond that, of a message that began within the limit, are a
- * debt: softirqs copy no more until the process has paid it. Softirqs also copy
+ * debt: softirqs copy no more until the process has paid it. Softirqs also do
  * less at a time, because the kernel may run ten works, one after the other, in
  * one softirq.
  */
@@ -1046,6 +1047,8 @@ static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 		.charged = !in_softirq(),
 	};
 
+	if (!share.charged)
+		share.wqes = ARX_SOFTIRQ_WQES;
 	if (!share.charged && READ_ONCE(qp->req.local)) {
 		s32 most = READ_ONCE(qp->req.credit) +
 			   ARX_SHARE_WQES * ARX_WQE_BYTES;

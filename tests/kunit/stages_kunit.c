@@ -2705,10 +2705,11 @@ static void tx__max(struct kunit *test)
 				ARX_TX_BATCH_MAX);
 		for (batch.len = 0; batch.len <= ARX_TX_BATCH_MAX;
 		     batch.len += 4) {
-			u32 n = arx_tx_max(&batch, mtu) / mtu;
+			u32 len = arx_tx_max(&batch, mtu, false);
+			u32 n = len / mtu;
 			u32 end = batch.len + arx_tx_size(n * mtu, n);
 
-			KUNIT_ASSERT_EQ(test, arx_tx_max(&batch, mtu) % mtu, 0);
+			KUNIT_ASSERT_EQ(test, len % mtu, 0);
 			KUNIT_ASSERT_GT(test, n, 0);
 			KUNIT_ASSERT_LE(test, n, full);
 			if (end > ARX_TX_BATCH_MAX)
@@ -2716,6 +2717,8 @@ static void tx__max(struct kunit *test)
 			else
 				most = max(most, end);
 		}
+		batch.len = 0;
+		KUNIT_EXPECT_EQ(test, arx_tx_max(&batch, mtu, true), 12 * mtu);
 		/* The maximum is used, not only respected. */
 		KUNIT_EXPECT_GT(test, most + mtu, ARX_TX_BATCH_MAX);
 	}

@@ -682,6 +682,27 @@ static bool arx_rdatomic_is_sent(const struct arx_reply *reply)
 }
 
 /*
+ * Send the next part of a response, and reduce @bytes; false if it has to wait.
+ */
+static bool arx_rdatomic_send_part(struct arx_qp *qp, struct arx_av *av,
+				   struct arx_reply *reply, u32 *bytes)
+{
+	u32 before = reply->sent;
+	int sent = arx_rdatomic_send(qp, av, reply, *bytes);
+	u32 cost = ARX_REPLY_LEAST;
+
+	if (sent == -EAGAIN)
+		return false;
+	if (sent < 0)
+		arx_rdatomic_lost(qp, reply);
+	else
+		cost = max(cost, arx_send_cost(qp, qp->resp.out.batch.peer,
+					       sent, reply->sent - before));
+	*bytes -= min(*bytes, cost);
+	return true;
+}
+
+/*
  * Send responses of up to @bytes; false if some remain, for example because the
  * socket is full. Responses that were sent stay in the list until
  * arx_rdatomic_retire().
@@ -693,17 +714,9 @@ static bool arx_rdatomic_send_replies(struct arx_qp *qp, struct arx_av *av,
 
 	list_for_each_entry(reply, &qp->resp.due, link) {
 		while (!arx_rdatomic_is_sent(reply)) {
-			int sent;
-
-			if (!*bytes)
+			if (!*bytes ||
+			    !arx_rdatomic_send_part(qp, av, reply, bytes))
 				return false;
-			sent = arx_rdatomic_send(qp, av, reply, *bytes);
-			if (sent == -EAGAIN)
-				return false;
-			if (sent < 0)
-				arx_rdatomic_lost(qp, reply);
-			*bytes -= min(*bytes, max_t(u32, sent < 0 ? 0 : sent,
-						    ARX_REPLY_LEAST));
 		}
 	}
 	return true;

@@ -622,8 +622,11 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		run.h.flags |= ARX_ACK_REQ | ARX_REPORTS;
 		req->unacked = 0;
 	}
-	share->bytes -= min(share->bytes, run.len);
 	turn = arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
+	/* Without a peer, the packets are in the batch or have left. */
+	share->bytes -= min(share->bytes,
+			    arx_send_cost(qp, req->out.batch.peer, run.len,
+					  run.npkts));
 	if (unlikely(cc) && turn == ARX_TURN_GO)
 		arx_congestion_charge(qp, cc, &run);
 	return turn;

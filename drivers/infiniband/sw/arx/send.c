@@ -234,5 +234,22 @@ u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
 {
 	if (arx_send_peer(qp, av, qpn, batch))
 		return round_down(ARX_LOOPBACK_RUN_MAX, qp->mtu);
-	return arx_tx_max(batch, qp->mtu);
+	return arx_tx_max(batch, qp->mtu, arx_tx_goes_alone(qp));
+}
+
+/**
+ * arx_send_cost - what a run takes of its sender's share
+ * @qp: the sender
+ * @peer: the QP of this machine that got the run, or NULL
+ * @len: bytes of payload
+ * @npkts: packets
+ *
+ * Return: bytes.
+ */
+u32 arx_send_cost(const struct arx_qp *qp, const struct arx_qp *peer, u32 len,
+		  u32 npkts)
+{
+	if (!peer && unlikely(arx_tx_goes_alone(qp)))
+		return max(len, npkts * ARX_TX_ALONE);
+	return len;
 }

@@ -23,6 +23,8 @@
 
 u32 arx_send_max(const struct arx_qp *qp, const struct arx_av *av, u32 qpn,
 		 const struct arx_tx_batch *batch);
+u32 arx_send_cost(const struct arx_qp *qp, const struct arx_qp *peer, u32 len,
+		  u32 npkts);
 int arx_send_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		 struct arx_tx_out *out, struct arx_qp **peer);
 struct arx_qp *arx_send_other(const struct arx_qp *qp);

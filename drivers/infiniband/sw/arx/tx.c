@@ -645,19 +645,10 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 }
 
 /*
- * Packets of XRC requests have an XRCETH each, which a packet in the middle of
- * a super-packet cannot have.
- */
-static bool arx_tx_may_join(const struct arx_qp *qp)
-{
-	return qp->service != ARX_SERVICE_XRC || !arx_qp_has_requester(qp);
-}
-
-/*
  * True if the packets should be joined. Even a single packet is, if its ICRC
  * can then be avoided. Not if the stack will transform the payload (IPsec,
- * encapsulation by the route), or would transmit joined packets as they are, or
- * captures must show the packets. A short packet is not worth the split in
+ * encapsulation by the route), or would transmit joined packets as they are. A
+ * short packet is not worth the split in
  * front of a netdev that does not accept it.
  */
 static bool arx_tx_joins(const struct arx_qp *qp,
@@ -665,8 +656,7 @@ static bool arx_tx_joins(const struct arx_qp *qp,
 {
 	struct net_device *netdev = dst_dev_rcu(batch->dst);
 
-	return arx_gso_usable() && !READ_ONCE(arx_qp_dev(qp)->capture) &&
-	       arx_tx_may_join(qp) &&
+	return arx_gso_usable() && !arx_tx_goes_alone(qp) &&
 	       (batch->n > 1 || skb_is_nonlinear(batch->first) ||
 		netdev->features & NETIF_F_GSO_FRAGLIST) &&
 	       !dst_xfrm(batch->dst) && !batch->dst->lwtstate &&

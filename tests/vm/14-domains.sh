@@ -39,13 +39,13 @@ pingpong() {
 }
 pingpongs() {
 	local service
-	for service in rc $(brief || echo uc) ud; do pingpong $service "$@" '-n 50'; done
+	for service in rc $(brief || echo uc) ud; do pingpong $service "$@" '-n 50 -c'; done
 }
 rping_in() {
-	on "$1" timeout 20 rping -s -a "$2" -C 10 -v &
+	on "$1" timeout 20 rping -s -a "$2" -C 10 -V &
 	local pid=$!
 	until_true 10 eval "[[ \$(ip netns exec $1 rdma resource show cm_id) == *'state LISTEN'* ]]"
-	on "$3" timeout 20 rping -c -a "$2" -C 10 -v >/dev/null
+	on "$3" timeout 20 rping -c -a "$2" -C 10 -V >/dev/null
 	wait $pid
 }
 
@@ -79,7 +79,7 @@ pod_works() {
 	local there
 	there=$(end h2 "${driver}2" 192.0.2.2 eth0)
 	pingpongs "$(end "$1" "${driver}1" "$2" pod0)" "$there"
-	pingpong rc "$there" "$(end "$1" "${driver}1" "$2" pod0)" '-n 50 -s 100000'
+	pingpong rc "$there" "$(end "$1" "${driver}1" "$2" pod0)" '-n 50 -s 100000 -c'
 	rping_in "$1" "$2" h2
 	rping_in h2 192.0.2.2 "$1"
 }
@@ -93,7 +93,7 @@ pods_work() {
 	pingpongs "$a" "$b"
 	rping_in p1 192.0.2.3 p2
 	(( $(counter "${driver}1" loopback_runs h1) == runs )) || { echo "not by packets"; return 1; }
-	pingpong rc "$a" "$a" '-n 200'
+	pingpong rc "$a" "$a" '-n 200 -c'
 	(( $(counter "${driver}1" loopback_runs h1) > runs )) || { echo "to itself by packets"; return 1; }
 }
 # The node's own addresses work as before.
@@ -195,7 +195,7 @@ pods_down() {
 
 check shared 30 shared_hosts
 check macvlan 30 pod p1 192.0.2.3 macvlan mode bridge
-check macvlan-works 60 pod_works p1 192.0.2.3
+check macvlan-works 60 by_packets 100 pod_works p1 192.0.2.3
 check macvlan-second 30 pod p2 192.0.2.4 macvlan mode bridge
 check macvlan-to-macvlan 60 pods_work
 check macvlan-node 60 node_works
@@ -203,7 +203,7 @@ check macvlan-ends 60 pod_ends
 check macvlan-moves 90 pod_moves
 [[ $driver != arx ]] || check macvlan-port-taken 30 port_taken
 check ipvlan 30 pod p5 192.0.2.8 ipvlan mode l2
-check ipvlan-works 60 pod_works p5 192.0.2.8
+check ipvlan-works 60 by_packets 100 pod_works p5 192.0.2.8
 check vlan-multicast 60 vlan_multicast
 check pods-down 30 pods_down
 
@@ -231,10 +231,10 @@ vrf_hosts() {
 	[[ $(h1 sysctl -n net.ipv4.udp_l3mdev_accept) == 0 ]]
 }
 rping_in_vrf() {
-	h1 timeout 20 rping -s -a 192.0.2.1 -C 10 -v &
+	h1 timeout 20 rping -s -a 192.0.2.1 -C 10 -V &
 	local pid=$!
 	until_true 10 listening h1 cm
-	h2 timeout 20 rping -c -a 192.0.2.1 -I 192.0.2.2 -C 10 -v >/dev/null
+	h2 timeout 20 rping -c -a 192.0.2.1 -I 192.0.2.2 -C 10 -V >/dev/null
 	wait $pid
 }
 multicast_in_vrf() {
@@ -270,7 +270,7 @@ apart() {
 	local service
 	pingpongs "$(place h1 red 198.51.100.1)" "$(place h2 red 198.51.100.2)"
 	pingpongs "$(place h1 blue 198.51.100.1)" "$(place h2 blue 198.51.100.2)"
-	pingpong rc "$(place h1 red 127.0.0.1)" "$(place h1 red 127.0.0.1)" '-n 50'
+	pingpong rc "$(place h1 red 127.0.0.1)" "$(place h1 red 127.0.0.1)" '-n 50 -c'
 	for service in rc $(brief || echo ud); do
 		not across $service "$(place h1 red 198.51.100.1)" "$(place h2 blue 198.51.100.2)"
 		not across $service "$(place h1 red 127.0.0.1)" "$(place h1 blue 127.0.0.1)"
@@ -301,7 +301,7 @@ verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
 	'vrf-rc: op=send,write,read gid=v4,v6,ll size=300,65537 count=12 both=1' \
 	'vrf-ud: qp=ud gid=v4,v6,ll op=send_imm size=1000 count=12' || (( ++failures ))
 verify -f 4 -a "h1:${driver}1" -b "h1:${driver}1" 'vrf-one-host: op=mix gid=v4,v6 size=20000 count=12' || (( ++failures ))
-check vrf-rping 40 rping_in_vrf
+check vrf-rping 40 by_packets 10 rping_in_vrf
 check vrf-multicast 40 multicast_in_vrf
 check vrf-second 30 second_vrf
 check vrf-apart 90 apart

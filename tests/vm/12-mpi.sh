@@ -83,13 +83,13 @@ start_openmpi() {
 		--map-by "ppr:$((ranks / 2)):node:OVERSUBSCRIBE" -n "$ranks" "$@"
 }
 
-# A strong fence of UCX needs a key that UCX makes for mlx5 only. With any other
-# device UCX prints an error for each fence.
+# openmpi RANKS [ARGUMENT]: a strong fence of UCX needs a key that UCX makes for
+# mlx5 only. With any other device UCX prints an error for each fence.
 openmpi() {
 	export UCX_FENCE_MODE=weak
 	start_openmpi "$1" --mca pml ucx --mca osc ucx \
 		--mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
-		-x UCX_TLS -x UCX_FENCE_MODE mpi-openmpi
+		-x UCX_TLS -x UCX_FENCE_MODE mpi-openmpi "${@:2}"
 	not finds 'UCX  ERROR' "$scratch/out"
 }
 
@@ -103,6 +103,59 @@ openmpi_ofi() {
 mpi_case() {
 	export UCX_TLS=$3
 	check "$1-${3%%_*} $2" 200 by_packets 500 "$1" "$2"
+}
+
+# Wait for traffic.
+busy() {
+	local before
+	before=$(counter "$dev1" rcvd_pkts h1)
+	until_true 60 eval '(( $(counter "$dev1" rcvd_pkts h1) > before + 500 ))'
+}
+
+# anew PORT SERVER CLIENT NEXT...: the client's device is removed under traffic
+# and made anew, and NEXT uses it. (A program may wait for ever after it lost
+# its device, or its peer.)
+anew() {
+	local server client
+	ip netns exec h1 bash -c "exec $2" &
+	server=$!
+	until_true 20 listening h1 "$1"
+	ip netns exec h2 bash -c "exec $3" &
+	client=$!
+	busy
+	h2 rdma link delete "$dev2"
+	kill -KILL $server $client || true
+	wait $server $client || true
+	h2 rdma link add "$dev2" type "$driver" netdev eth0
+	by_packets 20 "${@:4}"
+}
+
+ucx_anew() {
+	export UCX_TLS=$1
+	anew $port "ucx_perftest -P 0 -p $port" \
+		"ucx_perftest -P 0 -p $port $ip1 -t tag_lat -n 100000000" ucx "$1" -t tag_lat
+}
+
+fi_anew() {
+	local options="-p verbs -e msg -S 4096 -I 100000000"
+	anew 47592 "fi_pingpong $options -d $dev1" "fi_pingpong $options -d $dev2 $ip1" \
+		fi_pingpongs verbs msg "$dev1" "$dev2"
+}
+
+no_qps() { [[ $(h1 rdma resource show qp; h2 rdma resource show qp) != *'comm mpi-'* ]]; }
+
+# A rank is killed under traffic. The job ends with all of its QPs, and the next
+# job runs.
+openmpi_loses() {
+	local job
+	openmpi "$1" forever &
+	job=$!
+	busy
+	not no_qps
+	pkill -KILL -n mpi-openmpi
+	not wait $job
+	until_true 20 no_qps
+	by_packets 500 openmpi "$1"
 }
 
 full && iterations=2000 || iterations=100
@@ -147,5 +200,10 @@ if full; then
 	done
 	mpi_case mpich 8 $rc
 	mpi_case openmpi 8 $rc
+	check "ucx-rc anew" 60 ucx_anew $rc
+	check "ucx-ud anew" 60 ucx_anew $ud
+	check "fi_pingpong anew" 60 fi_anew
+	export UCX_TLS=$rc
+	check "openmpi-rc loses a rank" 100 openmpi_loses 4
 	check "openmpi-ofi 4" 200 by_packets 500 openmpi_ofi 4
 fi

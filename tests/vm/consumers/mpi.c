@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * mpi-mpich, mpi-openmpi [messages]: messages, collectives and one-sided
- * operations of MPI; each rank checks every value that it gets. With "messages"
- * there are no one-sided operations. Rank 0 prints the number of ranks and the
- * library's version, or the program ends with an error.
+ * mpi-mpich, mpi-openmpi [messages|forever]: messages, collectives and
+ * one-sided operations of MPI; each rank checks every value that it gets. With
+ * "messages" there are no one-sided operations. With "forever" the operations
+ * are repeated until the program is killed. Rank 0 prints the number of ranks
+ * and the library's version, or the program ends with an error.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -120,6 +121,18 @@ static void counter(MPI_Win win, int *window)
 	check(all == ranks * TURNS * (ranks * TURNS - 1) / 2, "fetch_and_op", 1);
 }
 
+static void messages(int *a, int *b)
+{
+	static const int sizes[] = { 1, 1000, MOST };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		ring(a, b, sizes[i]);
+		allreduce(a, b, sizes[i]);
+		alltoall(a, b, (sizes[i] + ranks - 1) / ranks);
+	}
+}
+
 static void one_sided(int *a, int *b)
 {
 	MPI_Win win;
@@ -135,22 +148,19 @@ static void one_sided(int *a, int *b)
 
 int main(int argc, char **argv)
 {
-	static const int sizes[] = { 1, 1000, MOST };
+	const char *mode = argc > 1 ? argv[1] : "";
 	char version[MPI_MAX_LIBRARY_VERSION_STRING];
 	int *a = malloc(MOST * sizeof(int)), *b = malloc(MOST * sizeof(int));
-	unsigned int i;
 	int length;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		ring(a, b, sizes[i]);
-		allreduce(a, b, sizes[i]);
-		alltoall(a, b, (sizes[i] + ranks - 1) / ranks);
-	}
-	if (argc < 2 || strcmp(argv[1], "messages"))
-		one_sided(a, b);
+	do {
+		messages(a, b);
+		if (strcmp(mode, "messages"))
+			one_sided(a, b);
+	} while (!strcmp(mode, "forever"));
 	MPI_Get_library_version(version, &length);
 	version[strcspn(version, "\n")] = '\0';
 	if (!rank)

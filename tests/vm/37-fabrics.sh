@@ -159,6 +159,8 @@ scsi_disk() {
 	for disk in /sys/block/sd*; do [[ ! -e $disk ]] || echo "/dev/${disk##*/}"; done
 }
 
+no_scsi_disk() { [[ ! $(scsi_disk) ]]; }
+
 iser_daemon() {
 	modprobe -a ib_iser sd_mod
 	mkdir -p /run/lock/iscsi
@@ -282,22 +284,53 @@ srp_unexport() {
 	rmmod ib_srpt
 }
 
+# Log in to the target.
+srp_add() {
+	local guid
+	guid=$(peer cat /sys/module/ib_srpt/parameters/srpt_service_guid)
+	guid=${guid#0x}
+	until_true 10 no_scsi_disk
+	echo "id_ext=$guid,ioc_guid=$guid,dest=$ip2:5555" >"/sys/class/infiniband_srp/srp-$dev1-1/add_target"
+	until_true 20 eval '[[ -b $(scsi_disk) ]]'
+}
+
 srp_login() {
 	local guid
 	guid=$(gid 1)
 	on_peer srp_export "${guid:16}"
-	guid=$(peer cat /sys/module/ib_srpt/parameters/srpt_service_guid)
-	guid=${guid#0x}
 	modprobe -a ib_srp sd_mod
-	echo "id_ext=$guid,ioc_guid=$guid,dest=$ip2:5555" >"/sys/class/infiniband_srp/srp-$dev1-1/add_target"
-	until_true 20 eval '[[ -b $(scsi_disk) ]]'
+	srp_add
+}
+
+# The QPs go after the disk. While they are there, the initiator refuses another
+# log-in to the target.
+srp_logout() {
+	echo 1 >"$(echo /sys/class/srp_remote_ports/port-*/delete)"
+	until_true 20 no_scsi_disk
+	until_true 20 eval '[[ $(rdma resource show qp) != *ib_srp* ]]'
+}
+
+srp_logins() {
+	local n
+	for (( n = 0; n < $1; n++ )); do
+		srp_logout
+		srp_add
+	done
 }
 
 # The device of the initiator is removed under load, and its disk with it.
 srp_removed() {
 	loaded "$(scsi_disk)" 60 rdma link delete "$dev1"
 	not wait $load
-	until_true 10 eval '[[ ! $(scsi_disk) ]]'
+	until_true 10 no_scsi_disk
+}
+
+# The initiator logs in again with a new device.
+srp_anew() {
+	rdma link add "$dev1" type "$driver" netdev eth0
+	srp_add
+	sent 2 scsi_verified --size=2M
+	srp_logout
 }
 
 # nvme_cases NAME [PARAMETER...]: of the target's module
@@ -334,6 +367,8 @@ iser_cases iser iser_export iser_unexport
 check srp-login 60 srp_login
 check srp-verify 60 sent $megabytes scsi_verified
 check srp-pieces 60 scsi_pieces
+! full || check srp-logins 90 srp_logins 30
 check srp-removed 60 srp_removed
+brief || check srp-anew 60 srp_anew
 check srp-unexport 30 on_peer srp_unexport
 check part 30 part

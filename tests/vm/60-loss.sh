@@ -79,15 +79,16 @@ controlled() {
 	control fixed 0
 }
 
-# A link of 200 Mbit/s whose queue marks packets instead of dropping them: CNPs
-# keep the queue so short that no data is dropped. RED drops some ACKs and CNPs,
-# which are not ECN capable.
+# marking_link NAME QDISC...: a link of 200 Mbit/s whose queue marks packets
+# instead of dropping them: CNPs keep the queue so short that no data is
+# dropped. The queue drops some ACKs and CNPs, which are not ECN capable.
+red=(red limit 4m min 30000 max 90000 avpkt 4200 burst 10 bandwidth 200mbit probability 1 ecn)
 marking_link() {
 	local counter before=()
 	clear_link
 	on_both ethtool -K eth0 tx-gso-list off
 	on_both tc qdisc add dev eth0 root handle 1: tbf rate 200mbit burst 20000 limit 4m
-	on_both tc qdisc add dev eth0 parent 1:1 red limit 4m min 30000 max 90000 avpkt 4200 burst 10 bandwidth 200mbit probability 1 ecn
+	on_both tc qdisc add dev eth0 parent 1:1 "${@:2}"
 	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request tx_dropped; do before+=("$(both "$counter")"); done
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "marking-$1: op=write,read size=64K list=8 count=$((messages * 8)) limit=30"
 	h1 tc -s qdisc show dev eth0
@@ -182,7 +183,11 @@ bad single-loss-1 selective_retrans_pkts single action gact ok random netrand dr
 bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
 check full-queue 60 full_queue
-! full || for cc in delay dcqcn; do controlled $cc check marking-link-$cc 60 marking_link $cc; done
+if full; then
+	for cc in delay dcqcn; do controlled $cc check marking-link-$cc 60 marking_link $cc "${red[@]}"; done
+	# the qdisc of most distributions
+	controlled delay check codel-link 60 marking_link codel fq_codel
+fi
 check memory-back 60 memory_back
 check cut-off 60 cut_off
 clear_link

@@ -190,13 +190,18 @@ static void paging__peer_goes_on(struct kunit *test)
 {
 	struct paging_test *t = test->priv;
 	struct side *s = &t->p->side[0];
+	int i;
 
+	/* The timer of 80 us may expire before the test stops it. */
+	t->p->attr.rnr_retry = 7;
 	pair_connect(test, t->p, IB_QPT_RC);
 	map_pages(test, 0, 1);
 	mmap_write_lock(current->mm);	/* the job waits */
 	KUNIT_EXPECT_EQ(test, 0, pair_send(t->p, 0, IB_WR_RDMA_WRITE, 1,
 					   IB_SEND_SIGNALED, 0, 8));
-	KUNIT_EXPECT_TRUE(test, s->qp->comp.rnr_wait);
+	for (i = 0; i < 1000 && !READ_ONCE(s->qp->comp.rnr_wait); i++)
+		pair_settle(t->p);
+	KUNIT_EXPECT_LT(test, i, 1000);
 	hrtimer_start(&s->qp->comp.rnr, ktime_set(1000, 0),
 		      HRTIMER_MODE_REL_SOFT);
 	mmap_write_unlock(current->mm);

@@ -145,6 +145,17 @@ full_queue() {
 	done
 }
 
+# What a QP queues in front of a slow link leaves within milliseconds, so CoDel,
+# the qdisc of most distributions, drops nothing.
+slow_codel() {
+	clear_link
+	on_both tc qdisc add dev eth0 root handle 1: tbf rate 400mbit burst 70000 limit 4m
+	on_both tc qdisc add dev eth0 parent 1:1 fq_codel
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "codel: op=write,read size=256K timeout=18 count=80 limit=30"
+	on_both tc -s qdisc show dev eth0 | tee "$scratch/codel"
+	(( $(grep -c '(dropped 0,' "$scratch/codel") == 4 ))
+}
+
 # Queued packets hold their pages, whatever happens to the memory region.
 memory_back() {
 	clear_link
@@ -162,7 +173,7 @@ else
 fi
 
 hosts --mtu 4200
-modprobe -a sch_netem sch_tbf sch_red act_gact act_pedit cls_matchall
+modprobe -a sch_netem sch_tbf sch_red sch_fq_codel act_gact act_pedit cls_matchall
 if debug_kernel && ! full; then
 	controlled delay bad loss-1 requester_rewinds netem loss 1%
 	bad duplicate duplicate_request netem duplicate 5%
@@ -183,6 +194,7 @@ bad single-loss-1 selective_retrans_pkts single action gact ok random netrand dr
 bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
 check full-queue 60 full_queue
+check slow-codel 60 slow_codel
 if full; then
 	for cc in delay dcqcn; do controlled $cc check marking-link-$cc 60 marking_link $cc "${red[@]}"; done
 	# the qdisc of most distributions

@@ -511,10 +511,11 @@ struct arx_comp {
  * @cc: enum arx_cc_kind; the attribute of the device when the QP entered RTR.
  *	ARX_CC_FIXED if the service does not acknowledge
  * @sq_sig_all: every send is signalled
- * @tx_blocked: @tx_sk was full; the context that clears the flag schedules the
- *	QP
- * @tx_behind: packets must not overtake those of another CPU; cleared in the
- *	same way
+ * @tx_state: enum arx_sock_state; written by a stage that finds @tx_sk full,
+ *	otherwise by cmpxchg(). The context that takes it away from FULL
+ *	schedules the QP
+ * @tx_behind: packets must not overtake those of another CPU; the context that
+ *	clears it schedules the QP
  * @tx_level: bytes in flight on this machine when it dropped packets, 0: it
  *	dropped none, or none were in flight; the context that clears it
  *	schedules the QP
@@ -547,6 +548,7 @@ struct arx_comp {
  * @worker: thread of its application, or NULL; see worker.c
  * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
+ * @tx_full_at: when a stage last found @tx_sk full, in ns
  * @cnp_sent: when the last CNP was sent, in units of 1024 ns, 0: never; see
  *	cnp.c
  * @block_self_mcast: the QP gets no multicast datagram that it sent itself
@@ -570,7 +572,7 @@ struct arx_qp {
 	bool acked;
 	u8 cc;
 	bool sq_sig_all;
-	bool tx_blocked;
+	u8 tx_state;
 	bool tx_behind;
 	u32 tx_level;
 	struct sock *tx_sk;
@@ -600,6 +602,7 @@ struct arx_qp {
 	struct arx_worker *worker;
 	struct work_struct late;
 	struct list_head late_link;
+	u64 tx_full_at;
 	u32 cnp_sent;
 	bool block_self_mcast;
 	bool retired;

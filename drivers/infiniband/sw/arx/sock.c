@@ -12,10 +12,36 @@
 #include "sock.h"
 
 /*
- * Bytes (with overhead) that a QP may have queued; at half of it the QP
- * continues. A virtual card's consumer may not run for milliseconds.
+ * Bytes (with overhead) that a QP may have queued: sk_sndbuf, between these two
+ * (see arx_sock_adapt()). The least is two super-packets.
  */
-#define ARX_SOCK_SNDBUF		(1024 * 1024)
+#define ARX_SOCK_LEAST		(128 * 1024)
+#define ARX_SOCK_MOST		(1024 * 1024)
+
+/* Half of sk_sndbuf should have left by then, with the way to the next turn. */
+#define ARX_SOCK_DRAIN_NS	(2 * NSEC_PER_MSEC)
+
+/*
+ * FULL: a stage waits until half of the socket's bytes have left, and nobody
+ * else starts it. DRAINED: they have left, and the QP is scheduled.
+ */
+enum arx_sock_state {
+	ARX_SOCK_ROOM,
+	ARX_SOCK_FULL,
+	ARX_SOCK_DRAINED,
+};
+
+static bool arx_sock_is_drained(const struct sock *sk)
+{
+	return sk_wmem_alloc_get(sk) <= READ_ONCE(sk->sk_sndbuf) / 2;
+}
+
+/* True in one context only: the one that takes the socket to the next state. */
+static bool arx_sock_becomes(struct arx_qp *qp, enum arx_sock_state from,
+			     enum arx_sock_state to)
+{
+	return cmpxchg(&qp->tx_state, from, to) == from;
+}
 
 /*
  * A packet has left. True if a stage waits for that, or for the present number
@@ -27,9 +53,9 @@ static bool arx_sock_wakes(struct arx_qp *qp)
 
 	if (READ_ONCE(qp->tx_behind))
 		wakes = xchg(&qp->tx_behind, false);
-	if (READ_ONCE(qp->tx_blocked) &&
-	    sk_wmem_alloc_get(qp->tx_sk) <= ARX_SOCK_SNDBUF / 2)
-		wakes |= xchg(&qp->tx_blocked, false);
+	if (READ_ONCE(qp->tx_state) == ARX_SOCK_FULL &&
+	    arx_sock_is_drained(qp->tx_sk))
+		wakes |= arx_sock_becomes(qp, ARX_SOCK_FULL, ARX_SOCK_DRAINED);
 	/*
 	 * A dropped packet ends, too, but does not reduce the number of bytes.
 	 */
@@ -43,7 +69,7 @@ static void arx_sock_write_space(struct sock *sk)
 {
 	struct arx_qp *qp;
 
-	/* the socket's bytes, then tx_behind and tx_blocked */
+	/* the socket's bytes, then tx_behind and tx_state */
 	smp_mb__after_atomic();
 	arx_section_enter();
 	qp = rcu_dereference_sk_user_data(sk);
@@ -77,6 +103,7 @@ int arx_sock_init(struct arx_qp *qp)
 		return err;
 
 	sk_set_txhash(sock->sk);
+	sock->sk->sk_sndbuf = ARX_SOCK_LEAST;
 	WRITE_ONCE(arx_sock_write_space_default, sock->sk->sk_write_space);
 	sock->sk->sk_write_space = arx_sock_write_space;
 	rcu_assign_sk_user_data(sock->sk, qp);
@@ -156,6 +183,42 @@ bool arx_sock_must_drain(struct arx_qp *qp)
 	return arx_sock_waits(qp);
 }
 
+/*
+ * A stage goes on after half of the socket's bytes have left. If all have left
+ * by now, the netdev had nothing to send, or a virtual card's consumer takes
+ * all at long intervals: more must be queued. If even half took long, the
+ * netdev is slow, and what is queued only delays the traffic of all, until a
+ * qdisc such as CoDel drops it.
+ */
+static void arx_sock_adapt(struct arx_qp *qp)
+{
+	u64 took = ktime_get_ns() - READ_ONCE(qp->tx_full_at);
+	struct sock *sk = qp->tx_sk;
+	int size = sk->sk_sndbuf;
+
+	if (!arx_sock_waits(qp))
+		size = min(size * 2, ARX_SOCK_MOST);
+	else if (took > ARX_SOCK_DRAIN_NS)
+		size = max(size / 2, ARX_SOCK_LEAST);
+	WRITE_ONCE(sk->sk_sndbuf, size);
+}
+
+/* A stage waits for room; false if there is room by now. */
+static bool arx_sock_block(struct arx_qp *qp)
+{
+	WRITE_ONCE(qp->tx_full_at, ktime_get_ns());
+	WRITE_ONCE(qp->tx_state, ARX_SOCK_FULL);
+	smp_mb();	/* tx_state, then the socket's bytes once more */
+	if (!arx_sock_is_drained(qp->tx_sk)) {
+		arx_count(qp, TX_BLOCKED);
+		return true;
+	}
+	/* The QP's other stage may wait for the same state: wake it. */
+	if (arx_sock_becomes(qp, ARX_SOCK_FULL, ARX_SOCK_ROOM))
+		arx_qp_schedule(qp);
+	return false;
+}
+
 /**
  * arx_sock_has_room - true if a QP may have more packets queued
  * @qp: any QP
@@ -166,21 +229,13 @@ bool arx_sock_must_drain(struct arx_qp *qp)
  */
 bool arx_sock_has_room(struct arx_qp *qp)
 {
-	struct sock *sk = qp->tx_sk;
+	const struct sock *sk = qp->tx_sk;
 
-	if (likely(sk_wmem_alloc_get(sk) < ARX_SOCK_SNDBUF))
-		return true;
-
-	WRITE_ONCE(qp->tx_blocked, true);
-	smp_mb();	/* tx_blocked, then the socket's bytes once more */
-	if (sk_wmem_alloc_get(sk) > ARX_SOCK_SNDBUF / 2) {
-		arx_count(qp, TX_BLOCKED);
-		return false;
-	}
-	/* The QP's other stage may wait for the same flag: wake it. */
-	if (xchg(&qp->tx_blocked, false))
-		arx_qp_schedule(qp);
-	return true;
+	if (unlikely(READ_ONCE(qp->tx_state) == ARX_SOCK_DRAINED) &&
+	    arx_sock_becomes(qp, ARX_SOCK_DRAINED, ARX_SOCK_ROOM))
+		arx_sock_adapt(qp);
+	return likely(sk_wmem_alloc_get(sk) < READ_ONCE(sk->sk_sndbuf)) ||
+	       !arx_sock_block(qp);
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The sources of the QP, and replacements of tx.c, av.c, net.c and port.c for
- * the tests. See qp_fixture.h.
+ * The sources of the QP, and replacements of tx.c, sock.c, av.c, net.c and
+ * port.c for the tests. See qp_fixture.h.
  */
 
 #include <linux/etherdevice.h>
@@ -85,9 +85,9 @@ bool arx_gids_has(const struct arx_dev *dev, const struct arx_l3_key *l3,
 		       sizeof(*addr));
 }
 
-/* tx.c: the wire */
+/* sock.c: a socket without packets */
 
-int arx_tx_init(struct arx_qp *qp)
+int arx_sock_init(struct arx_qp *qp)
 {
 	struct socket *sock;
 	int err = sock_create_kern(&init_net, AF_INET, SOCK_DGRAM, IPPROTO_UDP,
@@ -102,10 +102,22 @@ void arx_sock_forget(struct arx_qp *qp)
 {
 }
 
-void arx_tx_cleanup(struct arx_qp *qp)
+void arx_sock_cleanup(struct arx_qp *qp)
 {
 	sock_release(qp->tx_sk->sk_socket);
 }
+
+u32 arx_sock_waits(const struct arx_qp *qp)
+{
+	return current_pair->waits;
+}
+
+bool arx_sock_must_drain(struct arx_qp *qp)
+{
+	return arx_sock_waits(qp);
+}
+
+/* tx.c: the wire */
 
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_out *out)
 {
@@ -129,11 +141,6 @@ void arx_tx_flush(struct arx_qp *qp, struct arx_tx_out *out)
 	}
 	spin_unlock(&p->lock);
 	out->batch = (struct arx_tx_batch) {};
-}
-
-u32 arx_sock_waits(const struct arx_qp *qp)
-{
-	return current_pair->waits;
 }
 
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,

@@ -12,6 +12,7 @@
 #include "completer.h"
 #include "congestion.h"
 #include "cq.h"
+#include "order.h"
 #include "port.h"
 #include "rdatomic.h"
 #include "requester.h"
@@ -22,7 +23,6 @@
 #include "sock.h"
 #include "state.h"
 #include "swqes.h"
-#include "tx.h"
 #include "verbs.h"
 #include "watch.h"
 #include "worker.h"
@@ -272,6 +272,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	arx_requester_init(qp);
 	arx_rdatomic_reset(&qp->resp);
 	arx_watch_init(qp);
+	arx_order_init(qp);
 	arx_qp_schedule_init(qp);
 	INIT_WORK(&qp->work, arx_qp_work);
 	INIT_WORK(&qp->move, arx_qp_move);
@@ -328,14 +329,14 @@ static int arx_qp_create(struct arx_qp *qp, const struct arx_qp_kind *kind,
 		return err;
 	arx_qp_init(qp, kind, init);
 	arx_worker_add(qp, uctx ? to_arx_ucontext(uctx)->worker : NULL);
-	err = arx_tx_init(qp);
+	err = arx_sock_init(qp);
 	if (err)
 		goto end;
 	arx_keep_init(&qp->resp.kept, arx_qp_dev(qp), qp->tx_sk);
 	arx_keep_init(&qp->comp.kept, arx_qp_dev(qp), qp->tx_sk);
 	err = arx_qp_create_sq(qp, &init->cap, uctx, &resp.sq);
 	if (err)
-		goto cleanup_tx;
+		goto cleanup_sock;
 	err = arx_qp_create_rq(qp, &init->cap, uctx, &resp.rq);
 	if (err)
 		goto destroy_sq;
@@ -353,9 +354,9 @@ destroy_rq:
 	arx_qp_destroy_rq(qp);
 destroy_sq:
 	arx_qp_destroy_sq(qp);
-cleanup_tx:
+cleanup_sock:
 	arx_sock_forget(qp);
-	arx_tx_cleanup(qp);
+	arx_sock_cleanup(qp);
 end:
 	arx_object_end(qp->ib.device, ARX_KIND_QP);
 	return err;
@@ -836,13 +837,14 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_completer_stop(qp);
 	arx_watch_cancel(qp);
 	disable_work_sync(&qp->grow);
+	disable_work_sync(&qp->tx_drain);
 	disable_work_sync(&qp->move);
 	disable_work_sync(&qp->work);
 	disable_work_sync(&qp->late);
 
 	arx_keep_purge(&qp->resp.kept);
 	arx_keep_purge(&qp->comp.kept);
-	arx_tx_cleanup(qp);
+	arx_sock_cleanup(qp);
 	arx_qp_schedule_cancel(qp);
 	arx_qp_destroy_sq(qp);
 	arx_qp_destroy_rq(qp);

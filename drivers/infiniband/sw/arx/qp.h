@@ -93,17 +93,18 @@ struct arx_tx_batch {
 	u32 largest;
 };
 
+/* Values of arx_order.cpu that are no CPU */
+#define ARX_ORDER_FREE		(-1)	/* no packet has to be followed */
+#define ARX_ORDER_DRAINS	(-2)	/* nothing is sent until tx_drain ran */
+
 /**
- * struct arx_tx_order - packets that have left and constrain the order of later
- *	ones
- * @cpu: CPU whose queues hold packets of the stage, -1: none
- * @next: CPU that waits until @cpu has delivered its packets, -1: none
- * @data: the packets may include READ responses
+ * struct arx_order - packets of a stage that later ones must not overtake
+ * @cpu: CPU that sent the packets, or one of the values above
+ * @next: if ARX_ORDER_DRAINS: CPU that sends next
  */
-struct arx_tx_order {
+struct arx_order {
 	int cpu;
 	int next;
-	bool data;
 };
 
 /**
@@ -116,7 +117,7 @@ struct arx_tx_order {
  */
 struct arx_tx_out {
 	struct arx_tx_batch batch;
-	struct arx_tx_order order;
+	struct arx_order order;
 	bool dropped;
 	u32 lost;
 };
@@ -540,7 +541,7 @@ struct arx_comp {
  * @state_lock: innermost, except for the event handler
  * @work: runs requester and responder from softirq context
  * @move: the same work, on a certain CPU
- * @tx_drain: drains the CPU that delivers packets of UC or UD, see tx.c
+ * @tx_drain: drains the CPU that delivers packets of UC or UD, see order.c
  * @memcg: memory cgroup of the application that created it, or NULL
  * @grow: makes room for more copies than atomic context can allocate
  * @full: @grow failed for lack of memory; not tried again until the QP is reset

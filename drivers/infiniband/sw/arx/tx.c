@@ -7,14 +7,12 @@
  * change; retransmissions of acknowledged packets are ignored by the peer.)
  */
 
-#include <linux/if_vlan.h>
 #include <linux/pkt_sched.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/route.h>
-#include <net/sch_generic.h>
 #include <net/sock.h>
 
 #include "compat.h"
@@ -22,6 +20,7 @@
 #include "gso.h"
 #include "ip.h"
 #include "net.h"
+#include "order.h"
 #include "schedule.h"
 #include "sock.h"
 #include "tx.h"
@@ -44,29 +43,6 @@ struct arx_tx {
 	bool hold;
 	struct page *page;
 };
-
-/*
- * Runs on the CPU that sent packets before, for the CPU that wants to send
- * next. The work is void if this CPU has sent more since then; if another CPU
- * has, the next turn will see that. One turn follows in any case: it also
- * serves callers that found the lock taken meanwhile.
- */
-static void arx_tx_drain(struct work_struct *work)
-{
-	struct arx_qp *qp = container_of(work, struct arx_qp, tx_drain);
-	struct arx_tx_order *order = &qp->req.out.order;
-	int here = smp_processor_id();
-	int next;
-
-	spin_lock(&qp->req.lock);
-	next = order->next;
-	order->next = -1;
-	if (next >= 0 && order->cpu == here)
-		order->cpu = -1;
-	spin_unlock(&qp->req.lock);
-
-	arx_qp_schedule_on(qp, next >= 0 ? next : here);
-}
 
 /*
  * This machine dropped @n packets of a stage, from @psn on, and will drop the
@@ -94,61 +70,6 @@ static bool arx_tx_is_short(int err)
 	return err == NET_XMIT_DROP || err == -ENOBUFS || err == -ENOMEM;
 }
 
-/**
- * arx_tx_init - create the objects that a QP needs to send
- * @qp: being created
- *
- * Context: may sleep.
- * Return: 0 or the error of the socket's creation.
- */
-int arx_tx_init(struct arx_qp *qp)
-{
-	int err = arx_sock_init(qp);
-
-	if (err)
-		return err;
-	qp->req.out.order.cpu = -1;
-	qp->resp.out.order.cpu = -1;
-	INIT_WORK(&qp->tx_drain, arx_tx_drain);
-	return 0;
-}
-
-/**
- * arx_tx_cleanup - undo arx_tx_init()
- * @qp: arx_sock_forget() was called, and all sections have been left since then
- *	and since @qp could last send; its works are disabled
- *
- * Context: may sleep.
- */
-void arx_tx_cleanup(struct arx_qp *qp)
-{
-	disable_work_sync(&qp->tx_drain);
-	arx_sock_cleanup(qp);
-}
-
-/*
- * True if overtaking the earlier packets of the stage would look like a loss.
- * That is not so if the earlier packets have arrived, nor for an
- * acknowledgment, unless READ responses are in flight: older acknowledgments
- * say less. Packets of the requester and of the responder may overtake each
- * other.
- */
-static bool arx_tx_must_follow(const struct arx_qp *qp,
-			       const struct arx_tx_order *order,
-			       const struct arx_run *run)
-{
-	switch (run->h.op) {
-	case ARX_OP_ACK:
-		return order->data;
-	case ARX_OP_READ_RESPONSE:
-	case ARX_OP_ATOMIC_ACK:
-		return true;
-	default:
-		return !arx_qp_is_acked(qp) ||
-		       run->h.psn != arx_published(&qp->comp.una);
-	}
-}
-
 static u32 arx_tx_priority(const struct arx_av *av)
 {
 	return av->sl ? av->sl & 7 : rt_tos2priority(av->tos);
@@ -170,139 +91,6 @@ static u8 arx_tx_tos(const struct arx_qp *qp, const struct arx_av *av,
 	    !READ_ONCE(dev->ecn))
 		return av->tos;
 	return av->tos | INET_ECN_ECT_0;
-}
-
-/* True if a netdev passes all packets to netdevs below it, and to no other. */
-static bool arx_tx_passes_down(const struct net_device *netdev)
-{
-	return is_vlan_dev(netdev) || netif_is_bond_master(netdev);
-}
-
-/*
- * True if the packets that leave wait in queues of netdevs below it. Those from
- * a macvlan to another one on the same netdev wait nowhere.
- */
-static bool arx_tx_queues_below(const struct net_device *netdev)
-{
-	return arx_tx_passes_down(netdev) || netif_is_macvlan(netdev);
-}
-
-static int arx_tx_is_lowest(struct net_device *netdev,
-			    struct netdev_nested_priv *priv)
-{
-	priv->data = netdev;
-	return !arx_tx_queues_below(netdev);
-}
-
-/*
- * The netdev in whose queues packets wait that leave by @netdev. The netdevs of
- * a bond have as many queues, and the same traffic classes. The port by which a
- * packet leaves a bridge is not known here, see protocol.rst, "Packets".
- */
-static const struct net_device *arx_tx_lowest(struct net_device *netdev)
-{
-	struct netdev_nested_priv priv = { .data = netdev };
-
-	if (arx_tx_queues_below(netdev))
-		netdev_walk_all_lower_dev_rcu(netdev, arx_tx_is_lowest, &priv);
-	return priv.data;
-}
-
-/*
- * QPs are spread over the transmit queues of the traffic class of their
- * priority. Otherwise each packet's CPU might choose a queue, and packets of a
- * QP would overtake each other; also with a netdev that has one queue, above a
- * netdev that has several. The queue belongs to the socket, in which another
- * CPU may be sending data, so a CNP takes the queue of the data.
- */
-static u32 arx_tx_queue(const struct arx_qp *qp,
-			const struct arx_tx_batch *batch)
-{
-	struct net_device *leaves = dst_dev_rcu(batch->dst);
-	const struct net_device *netdev = arx_tx_lowest(leaves);
-	u32 hash = qp->tx_sk->sk_txhash;
-	struct netdev_tc_txq class = {};
-
-	if (READ_ONCE(netdev->num_tc))
-		class = netdev->tc_to_txq[netdev_get_prio_tc_map(netdev,
-						arx_tx_priority(batch->av))];
-	if (!class.count)
-		return reciprocal_scale(hash,
-					READ_ONCE(netdev->real_num_tx_queues));
-	return class.offset + reciprocal_scale(hash, class.count);
-}
-
-static bool arx_tx_has_qdisc(struct net_device *netdev)
-{
-	return rcu_dereference(netdev_get_tx_queue(netdev, 0)->qdisc)->enqueue;
-}
-
-static int arx_tx_loses_order(struct net_device *netdev,
-			      struct netdev_nested_priv *priv)
-{
-	return !arx_tx_has_qdisc(netdev) && !arx_tx_passes_down(netdev);
-}
-
-/*
- * A queue with a qdisc keeps the order, whichever CPU sends; the qdisc may
- * belong to a netdev below.
- */
-static bool arx_tx_keeps_order(struct net_device *netdev)
-{
-	struct netdev_nested_priv priv = {};
-
-	if (arx_tx_has_qdisc(netdev) || !arx_tx_passes_down(netdev))
-		return arx_tx_has_qdisc(netdev);
-	return !netdev_walk_all_lower_dev_rcu(netdev, arx_tx_loses_order,
-					      &priv);
-}
-
-/*
- * sock_wfree() runs when the receiving namespace takes the packet from the
- * queue, which is before delivery. RC accepts that: overtaking there is rare,
- * and the packets are asked for again. For UC and UD the CPU that sent before
- * is drained first: a work runs there after the softirq that delivers its
- * packets. An offline CPU has no packets left.
- */
-static bool arx_tx_drain_first(struct arx_qp *qp, struct arx_tx_order *order)
-{
-	if (arx_qp_is_acked(qp) || !cpu_online(order->cpu))
-		return false;
-	order->next = smp_processor_id();
-	queue_work_on(order->cpu, system_bh_wq, &qp->tx_drain);
-	return true;
-}
-
-/*
- * Called for a turn on another CPU than the turn before. Without a qdisc each
- * CPU has transmit queues of its own, and on veth receive queues: packets sent
- * here may overtake those sent there. If they must not, the earlier packets go
- * first.
- */
-static bool arx_tx_may_move(struct arx_qp *qp, struct arx_tx_order *order,
-			    const struct arx_run *run)
-{
-	if (order->cpu >= 0 && arx_tx_must_follow(qp, order, run) &&
-	    !arx_tx_keeps_order(arx_qp_dev(qp)->netdev) &&
-	    (arx_sock_must_drain(qp) || arx_tx_drain_first(qp, order))) {
-		arx_count(qp, TX_BEHIND);
-		return false;
-	}
-	if (!arx_sock_waits(qp))
-		order->data = false;
-	order->cpu = smp_processor_id();
-	return true;
-}
-
-/* True if there is room for a run. If not, sock.c schedules the QP. */
-static bool arx_tx_may_send(struct arx_qp *qp, struct arx_tx_order *order,
-			    const struct arx_run *run)
-{
-	if (unlikely(order->cpu != smp_processor_id()) &&
-	    !arx_tx_may_move(qp, order, run))
-		return false;
-	order->next = -1;
-	return arx_sock_has_room(qp);
 }
 
 static int arx_tx_copy(struct arx_tx *tx, void *to, u32 len)
@@ -648,8 +436,8 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
  * True if the packets should be joined. Even a single packet is, if its ICRC
  * can then be avoided. Not if the stack will transform the payload (IPsec,
  * encapsulation by the route), or would transmit joined packets as they are. A
- * short packet is not worth the split in
- * front of a netdev that does not accept it.
+ * short packet is not worth the split in front of a netdev that does not accept
+ * it.
  */
 static bool arx_tx_joins(const struct arx_qp *qp,
 			 const struct arx_tx_batch *batch)
@@ -683,7 +471,9 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 		}
 		arx_count_add(qp, ICRC_COMPUTED, batch->n);
 	}
-	arx_keep_tx_queue(qp->tx_sk, arx_tx_queue(qp, batch));
+	arx_keep_tx_queue(qp->tx_sk,
+			  arx_order_queue(qp, dst_dev_rcu(batch->dst),
+					  arx_tx_priority(batch->av)));
 	arx_tx_send_packets(qp, out, first);
 }
 
@@ -800,10 +590,9 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	};
 	int err;
 
-	if (out->dropped || !arx_tx_may_send(qp, &out->order, run))
+	if (out->dropped || !arx_order_may_send(qp, &out->order, run) ||
+	    !arx_sock_has_room(qp))
 		return -EAGAIN;
-	if (run->h.op == ARX_OP_READ_RESPONSE || run->h.op == ARX_OP_ATOMIC_ACK)
-		out->order.data = true;
 	if (!arx_tx_follows(batch, av, run)) {
 		arx_tx_flush(qp, out);
 		if (out->dropped)

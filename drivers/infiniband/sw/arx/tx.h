@@ -65,8 +65,6 @@ static inline u32 arx_tx_max(const struct arx_tx_batch *batch, u32 mtu,
 	return min(fit, max) * mtu;
 }
 
-int arx_tx_init(struct arx_qp *qp);
-void arx_tx_cleanup(struct arx_qp *qp);
 int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	       struct arx_tx_out *out);
 void arx_tx_flush(struct arx_qp *qp, struct arx_tx_out *out);

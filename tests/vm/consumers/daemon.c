@@ -107,7 +107,8 @@ static bool prepare(struct connection *c)
 	if (!c->buf || rdma_create_qp(c->id, NULL, &attr))
 		return false;
 	c->mr = rdma_reg_msgs(c->id, c->buf, 2 * SIZE);
-	return c->mr && !rdma_post_recv(c->id, NULL, c->buf + SIZE, SIZE, c->mr);
+	return c->mr &&
+	       !rdma_post_recv(c->id, NULL, c->buf + SIZE, SIZE, c->mr);
 }
 
 static void release(struct connection *c)
@@ -192,7 +193,8 @@ static void handle(struct rdma_cm_event *event, struct rdma_cm_id *listener)
 	enum rdma_cm_event_type type = event->event;
 	struct rdma_cm_id *id = event->id;
 
-	printf("cm: %s%s\n", rdma_event_str(type), id == listener ? " of the listener" : "");
+	printf("cm: %s%s\n", rdma_event_str(type),
+	       id == listener ? " of the listener" : "");
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		request(id);
 	else if (type == RDMA_CM_EVENT_ESTABLISHED)
@@ -213,13 +215,16 @@ static void handle(struct rdma_cm_event *event, struct rdma_cm_id *listener)
 static void run_server(char *device)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
-	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(atoi(PORT)) };
+	struct sockaddr_in any = {
+		.sin_family = AF_INET, .sin_port = htons(atoi(PORT)),
+	};
 	struct rdma_cm_event *event;
 	struct rdma_cm_id *listener;
 	pthread_t thread;
 
 	if (!channel || rdma_create_id(channel, &listener, NULL, RDMA_PS_TCP) ||
-	    rdma_bind_addr(listener, (struct sockaddr *)&any) || rdma_listen(listener, 16))
+	    rdma_bind_addr(listener, (struct sockaddr *)&any) ||
+	    rdma_listen(listener, 16))
 		die("listen");
 	if (pthread_create(&thread, NULL, watch, device))
 		die("thread");
@@ -266,7 +271,9 @@ static void fork_one(int i)
 static void run_client(const char *address, int count, bool forks)
 {
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *found;
-	struct rdma_conn_param param = { .retry_count = 2, .rnr_retry_count = 7 };
+	struct rdma_conn_param param = {
+		.retry_count = 2, .rnr_retry_count = 7,
+	};
 	struct connection c = {};
 	int i;
 

@@ -118,7 +118,8 @@ static void counter(MPI_Win win, int *window)
 	}
 	MPI_Win_unlock_all(win);
 	MPI_Allreduce(&sum, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	check(all == ranks * TURNS * (ranks * TURNS - 1) / 2, "fetch_and_op", 1);
+	check(all == ranks * TURNS * (ranks * TURNS - 1) / 2, "fetch_and_op",
+	      1);
 }
 
 static void messages(int *a, int *b)

@@ -86,8 +86,13 @@ static void open_device(const char *name)
 static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *recv_cq)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = cq, .recv_cq = recv_cq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = DEPTH, .max_send_sge = 1, .max_recv_wr = DEPTH, .max_recv_sge = 1 },
+		.send_cq = cq,
+		.recv_cq = recv_cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = DEPTH, .max_send_sge = 1,
+			.max_recv_wr = DEPTH, .max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp *made = ibv_create_qp(pd, &attr);
 
@@ -95,21 +100,44 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *recv_cq)
 	return made;
 }
 
-static void connect_qp(struct ibv_qp *from, uint32_t to, const union ibv_gid *there)
+static void connect_qp(struct ibv_qp *from, uint32_t to,
+		       const union ibv_gid *there)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024, .dest_qp_num = to, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-		.ah_attr = { .port_num = 1, .is_global = 1, .grh = { .dgid = *there, .sgid_index = gid_index, .hop_limit = 64 } },
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = to,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.ah_attr = {
+			.port_num = 1, .is_global = 1,
+			.grh = {
+				.dgid = *there, .sgid_index = gid_index,
+				.hop_limit = 64,
+			},
+		},
 	};
 
-	check(!ibv_modify_qp(from, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	check(!ibv_modify_qp(from, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_ACCESS_FLAGS),
+	      "INIT");
 	attr.qp_state = IBV_QPS_RTR;
-	check(!ibv_modify_qp(from, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
+	check(!ibv_modify_qp(from, &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER),
+	      "RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	check(!ibv_modify_qp(from, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	check(!ibv_modify_qp(from, &attr,
+			     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			     IBV_QP_MAX_QP_RD_ATOMIC),
+	      "RTS");
 }
 
 static void make_objects(const char *name, bool alone, int vector)
@@ -120,7 +148,8 @@ static void make_objects(const char *name, bool alone, int vector)
 	open_device(name);
 	pd = ibv_alloc_pd(context);
 	check(pd != NULL, "ibv_alloc_pd");
-	mr = ibv_reg_mr(pd, words, sizeof(words), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	mr = ibv_reg_mr(pd, words, sizeof(words),
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	check(mr != NULL, "ibv_reg_mr");
 	channel = ibv_create_comp_channel(context);
 	check(channel != NULL, "ibv_create_comp_channel");
@@ -139,10 +168,15 @@ static void make_objects(const char *name, bool alone, int vector)
 static void post(uint64_t value, unsigned int flags)
 {
 	_Atomic(uint64_t) *from = &words[1 + value % DEPTH];
-	struct ibv_sge sge = { .addr = (uintptr_t)from, .length = 8, .lkey = mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)from, .length = 8, .lkey = mr->lkey,
+	};
 	struct ibv_send_wr wr = {
-		.wr_id = value, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = flags,
-		.wr.rdma = { .remote_addr = (uintptr_t)words, .rkey = mr->rkey },
+		.wr_id = value, .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE, .send_flags = flags,
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)words, .rkey = mr->rkey,
+		},
 	}, *bad;
 
 	*from = value;
@@ -155,7 +189,9 @@ static int take(uint64_t expected)
 	int i, n = ibv_poll_cq(cq, WINDOW, wc);
 
 	for (i = 0; i < n; i++)
-		check(wc[i].status == IBV_WC_SUCCESS && wc[i].wr_id == expected + i, "completion");
+		check(wc[i].status == IBV_WC_SUCCESS &&
+		      wc[i].wr_id == expected + i,
+		      "completion");
 	return n;
 }
 
@@ -168,7 +204,8 @@ static void stream(uint64_t count, int window, bool asleep)
 	int n;
 
 	while (done < count) {
-		for (; posted < count && posted - done < (uint64_t)window; posted++)
+		for (; posted < count && posted - done < (uint64_t)window;
+		     posted++)
 			post(posted + 1, IBV_SEND_SIGNALED);
 		n = take(done + 1);
 		done += n;
@@ -178,7 +215,8 @@ static void stream(uint64_t count, int window, bool asleep)
 		done += take(done + 1);
 		if (posted == done)
 			continue;
-		check(!ibv_get_cq_event(channel, &of, &cq_context), "ibv_get_cq_event");
+		check(!ibv_get_cq_event(channel, &of, &cq_context),
+		      "ibv_get_cq_event");
 		ibv_ack_cq_events(of, 1);
 	}
 	check(words[0] == count, "the last write");
@@ -217,7 +255,8 @@ static void moderated(double ms)
 	four = event(4);
 	for (i = 0; i < 5 && four >= ms / 1e3; i++)
 		four = event(4);
-	printf("of one completion after %.1f ms, of four after %.1f ms\n", one * 1e3, four * 1e3);
+	printf("of one completion after %.1f ms, of four after %.1f ms\n",
+	       one * 1e3, four * 1e3);
 	check(one >= ms / 1e3 && four < ms / 1e3, "times");
 }
 
@@ -257,7 +296,8 @@ static void await(uint64_t value)
 
 	while (words[0] != value) {
 		if (now() > end) {
-			printf("write %llu was posted, and nobody looked\n", (unsigned long long)value);
+			printf("write %llu was posted, and nobody looked\n",
+			       (unsigned long long)value);
 			exit(1);
 		}
 	}
@@ -282,7 +322,8 @@ static void *streamer(void *arg)
 		while (atomic_load(&turn) % 2 && !over)
 			let_other();
 		for (i = 0; i < 3 * WINDOW; i++)
-			post(written + i + 1, i % WINDOW ? 0 : IBV_SEND_SIGNALED);
+			post(written + i + 1,
+			     i % WINDOW ? 0 : IBV_SEND_SIGNALED);
 		written += i;
 		await(written);
 		atomic_fetch_add(&turn, 1);
@@ -362,7 +403,9 @@ static void exchange(void)
 
 static void post_receive(void)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)words, .length = 8, .lkey = mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)words, .length = 8, .lkey = mr->lkey,
+	};
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	check(!ibv_post_recv(qp, &wr, &bad), "ibv_post_recv");
@@ -370,9 +413,13 @@ static void post_receive(void)
 
 static void tell(const struct pattern *p, uint64_t value, int every)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)&words[1 + value % DEPTH], .length = 8, .lkey = mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)&words[1 + value % DEPTH], .length = 8,
+		.lkey = mr->lkey,
+	};
 	struct ibv_send_wr wr = {
-		.wr_id = value, .sg_list = &sge, .num_sge = 1, .opcode = p->message ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+		.wr_id = value, .sg_list = &sge, .num_sge = 1,
+		.opcode = p->message ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
 		.send_flags = value % every ? 0 : IBV_SEND_SIGNALED,
 		.wr.rdma = { .remote_addr = peer_addr, .rkey = peer_rkey },
 	}, *bad;
@@ -415,7 +462,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Microseconds: the 90th and the 99th of 100, of @count after some more. */
-static void ping(const struct pattern *p, uint64_t count, int every, bool asks, double *p90, double *p99)
+static void ping(const struct pattern *p, uint64_t count, int every, bool asks,
+		 double *p90, double *p99)
 {
 	static double *took;
 	uint64_t i, before = 2 * SELDOM;
@@ -445,7 +493,9 @@ static bool compare(const struct pattern *p, uint64_t count, bool asks)
 	double best[2][2] = { { 1e9, 1e9 }, { 1e9, 1e9 } }, got[2];
 	int round, seldom, i;
 
-	recv_cq = p->separate ? ibv_create_cq(context, 2 * DEPTH, NULL, NULL, 0) : cq;
+	recv_cq = p->separate ?
+			  ibv_create_cq(context, 2 * DEPTH, NULL, NULL, 0) :
+			  cq;
 	check(recv_cq != NULL, "ibv_create_cq");
 	for (round = 0; round < 2 * ROUNDS; round++) {
 		seldom = round % 2;
@@ -463,8 +513,10 @@ static bool compare(const struct pattern *p, uint64_t count, bool asks)
 	}
 	if (!asks)
 		return true;
-	fprintf(stderr, "%s: p90 %.1f and p99 %.1f us, with one in %d signalled %.1f and %.1f\n", p->name,
-		best[0][0], best[0][1], SELDOM, best[1][0], best[1][1]);
+	fprintf(stderr,
+		"%s: p90 %.1f and p99 %.1f us, with one in %d signalled %.1f and %.1f\n",
+		p->name, best[0][0], best[0][1], SELDOM, best[1][0],
+		best[1][1]);
 	return best[1][0] <= 1.2 * best[0][0] && best[1][1] <= 1.2 * best[0][1];
 }
 
@@ -488,7 +540,8 @@ int main(int argc, char **argv)
 
 	check(argc == 4, "doorbell MODE DEVICE COUNT");
 	if (argv[1][0] == 'p')
-		return ping_pong(argv[2], strtoull(argv[3], NULL, 0), !strcmp(argv[1], "ping"));
+		return ping_pong(argv[2], strtoull(argv[3], NULL, 0),
+				 !strcmp(argv[1], "ping"));
 	vector = !strcmp(argv[1], "vector") ? atoi(argv[3]) : 0;
 	make_objects(argv[2], true, vector);
 	if (vector)

@@ -24,7 +24,9 @@
 
 static void hog(double seconds)
 {
-	struct kind kind = { .type = IBV_QPT_RC, .mtu = IBV_MTU_4096, .rd = 1, .recvs = RECVS };
+	struct kind kind = {
+		.type = IBV_QPT_RC, .mtu = IBV_MTU_4096, .rd = 1, .recvs = RECVS
+	};
 	double end = now() + seconds;
 	struct ibv_wc wc;
 	struct pair p[2];
@@ -54,7 +56,9 @@ static double idle(void)
 	unsigned long user, nice, system, idle, iowait;
 	FILE *file = fopen("/proc/stat", "r");
 
-	check(file && fscanf(file, "cpu %lu %lu %lu %lu %lu", &user, &nice, &system, &idle, &iowait) == 5, "/proc/stat");
+	check(file && fscanf(file, "cpu %lu %lu %lu %lu %lu", &user, &nice,
+			     &system, &idle, &iowait) == 5,
+	      "/proc/stat");
 	fclose(file);
 	return (double)(idle + iowait) / sysconf(_SC_CLK_TCK);
 }
@@ -73,7 +77,8 @@ static void share(double seconds)
 			continue;
 		CPU_ZERO(&set);
 		CPU_SET(i, &set);
-		check(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+		check(!sched_setaffinity(0, sizeof(set), &set),
+		      "sched_setaffinity");
 		count(seconds);
 		exit(0);
 	}
@@ -100,5 +105,6 @@ int main(int argc, char **argv)
 	if (argc < 7 || strcmp(argv[1], "longest"))
 		return 2;
 	open_ends(argv[2], argv[3]);
-	return longest(strtoul(argv[4], NULL, 0), atoi(argv[5]) > 1, argc > 7, argv[6]) != 0;
+	return longest(strtoul(argv[4], NULL, 0), atoi(argv[5]) > 1, argc > 7,
+		       argv[6]) != 0;
 }

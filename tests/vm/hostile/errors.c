@@ -14,24 +14,24 @@
 #include "hostile.h"
 
 /* A verb that returns an object, and has failed with @error. */
-#define NO_OBJECT(error, call) do {						\
-	void *object_;								\
-										\
-	errno = 0;								\
-	object_ = (call);							\
-	expect(!object_ && errno == (error), "%s: %s, %s", #call,		\
-	       object_ ? "an object" : "none", strerror(errno));		\
+#define NO_OBJECT(error, call) do {					\
+	void *object_;							\
+									\
+	errno = 0;							\
+	object_ = (call);						\
+	expect(!object_ && errno == (error), "%s: %s, %s", #call,	\
+	       object_ ? "an object" : "none", strerror(errno));	\
 } while (0)
 
 /* A verb that returns errno, or -1 and sets it. */
-#define FAILS(error, call) do {							\
-	int err_;								\
-										\
-	errno = 0;								\
-	err_ = (call);								\
-	if (err_ == -1)								\
-		err_ = errno;							\
-	expect(err_ == (error), "%s: %s", #call, strerror(err_));		\
+#define FAILS(error, call) do {						\
+	int err_;							\
+									\
+	errno = 0;							\
+	err_ = (call);							\
+	if (err_ == -1)							\
+		err_ = errno;						\
+	expect(err_ == (error), "%s: %s", #call, strerror(err_));	\
 } while (0)
 
 /* Verbs that only other devices have. */
@@ -40,15 +40,21 @@ static void absent_verbs(struct objects *o)
 	struct ibv_counters_init_attr counters = {};
 	struct ibv_sge sge = { (uintptr_t)o->mem, 4096, o->mr->lkey };
 	struct ibv_qp_rate_limit_attr rate = { .rate_limit = 1000 };
-	struct ibv_wq_init_attr wq = { .wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = o->pd, .cq = o->cq };
-	struct ibv_flow_attr flow = { .type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow), .port = 1 };
+	struct ibv_wq_init_attr wq = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = o->pd,
+		.cq = o->cq,
+	};
+	struct ibv_flow_attr flow = {
+		.type = IBV_FLOW_ATTR_NORMAL, .size = sizeof(flow), .port = 1,
+	};
 	struct ibv_ece ece = {};
 
 	NO_OBJECT(EOPNOTSUPP, ibv_create_counters(o->context, &counters));
 	NO_OBJECT(EOPNOTSUPP, ibv_alloc_null_mr(o->pd));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_wq(o->context, &wq));
 	NO_OBJECT(EOPNOTSUPP, ibv_create_flow(o->qp[0], &flow));
-	FAILS(ENOENT, ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
+	FAILS(ENOENT,
+	      ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 	FAILS(EOPNOTSUPP, ibv_advise_mr(o->pd, 77, 0, &sge, 1));
 	FAILS(EOPNOTSUPP, ibv_modify_qp_rate_limit(o->qp[0], &rate));
 	FAILS(EOPNOTSUPP, ibv_query_ece(o->qp[0], &ece));
@@ -58,17 +64,30 @@ static void absent_verbs(struct objects *o)
 /* Types and flags that only other devices have. */
 static void absent_kinds(struct objects *o)
 {
-	static const enum ibv_qp_type types[] = { IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER };
+	static const enum ibv_qp_type types[] = {
+		IBV_QPT_RAW_PACKET, IBV_QPT_DRIVER,
+	};
 	struct ibv_qp_init_attr qp = {
-		.send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
+		.send_cq = o->cq,
+		.recv_cq = o->cq,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1 },
 	};
 	struct ibv_qp_init_attr_ex ex = {
-		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, .pd = o->pd,
+		.qp_type = IBV_QPT_RC,
+		.send_cq = o->cq,
+		.recv_cq = o->cq,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		.pd = o->pd,
 	};
 	struct ibv_qp_attr path = {
-		.path_mig_state = IBV_MIG_REARM, .alt_port_num = 1,
-		.alt_ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } },
+		.path_mig_state = IBV_MIG_REARM,
+		.alt_port_num = 1,
+		.alt_ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .dgid = o->gid, .sgid_index = o->gid_index },
+		},
 	};
 	struct ibv_device_attr dev;
 	size_t i;
@@ -77,12 +96,15 @@ static void absent_kinds(struct objects *o)
 		qp.qp_type = types[i];
 		NO_OBJECT(EOPNOTSUPP, ibv_create_qp(o->pd, &qp));
 	}
-	NO_OBJECT(EFAULT, ibv_reg_mr(o->pd, (void *)(1ul << 63), 4096, IBV_ACCESS_ON_DEMAND));
-	FAILS(EOPNOTSUPP, ibv_modify_qp(o->qp[0], &path, IBV_QP_PATH_MIG_STATE));
+	NO_OBJECT(EFAULT, ibv_reg_mr(o->pd, (void *)(1ul << 63), 4096,
+				     IBV_ACCESS_ON_DEMAND));
+	FAILS(EOPNOTSUPP,
+	      ibv_modify_qp(o->qp[0], &path, IBV_QP_PATH_MIG_STATE));
 	/* The core bans alternate paths with RoCE by itself, */
 	FAILS(EINVAL, ibv_modify_qp(o->qp[0], &path, IBV_QP_ALT_PATH));
 	FAILS(0, ibv_query_device(o->context, &dev));
-	expect(!(dev.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG), "path migration is reported");
+	expect(!(dev.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG),
+	       "path migration is reported");
 	ex.create_flags = IBV_QP_CREATE_SCATTER_FCS;
 	NO_OBJECT(EOPNOTSUPP, ibv_create_qp_ex(o->context, &ex));
 	/* and flags of connected QPs. */
@@ -96,9 +118,13 @@ static void wrong_arguments(struct objects *o)
 		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq,
 		.cap = { .max_send_wr = 32769, .max_send_sge = 1 },
 	};
-	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 32769, .max_sge = 1 } };
+	struct ibv_srq_init_attr srq = {
+		.attr = { .max_wr = 32769, .max_sge = 1 },
+	};
 	struct ibv_srq_attr limit = { .srq_limit = 1000000 };
-	struct ibv_ah_attr ah = { .is_global = 1, .port_num = 77, .grh = { .dgid = o->gid } };
+	struct ibv_ah_attr ah = {
+		.is_global = 1, .port_num = 77, .grh = { .dgid = o->gid },
+	};
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS };
 	union ibv_gid group = { .raw = { 0xff, 0x0e, [15] = 7 } };
 	struct ibv_port_attr port;
@@ -111,8 +137,10 @@ static void wrong_arguments(struct objects *o)
 	NO_OBJECT(EINVAL, ibv_create_cq(o->context, 1 << 29, NULL, NULL, 0));
 	NO_OBJECT(EINVAL, ibv_create_cq(o->context, 10, NULL, NULL, 10000));
 	NO_OBJECT(EINVAL, ibv_create_ah(o->pd, &ah));
-	NO_OBJECT(EINVAL, ibv_reg_mr(o->pd, o->mem, 4096, IBV_ACCESS_REMOTE_WRITE));
-	NO_OBJECT(EFAULT, ibv_reg_mr(o->pd, NULL, 4096, IBV_ACCESS_LOCAL_WRITE));
+	NO_OBJECT(EINVAL,
+		  ibv_reg_mr(o->pd, o->mem, 4096, IBV_ACCESS_REMOTE_WRITE));
+	NO_OBJECT(EFAULT,
+		  ibv_reg_mr(o->pd, NULL, 4096, IBV_ACCESS_LOCAL_WRITE));
 	FAILS(EINVAL, ibv_modify_srq(o->srq, &limit, IBV_SRQ_LIMIT));
 	FAILS(EINVAL, ibv_modify_qp(o->qp[0], &attr, IBV_QP_STATE));
 	FAILS(EINVAL, ibv_attach_mcast(o->qp[0], &group, 0));
@@ -124,12 +152,12 @@ static void wrong_arguments(struct objects *o)
 }
 
 /* While @object lives, its parent domain cannot end. */
-#define HOLDS(parent, object, make, end) do {					\
-	(object) = (make);							\
-	expect((object), "%s: %s", #make, strerror(errno));			\
-	FAILS(EBUSY, ibv_dealloc_pd(parent));					\
-	if (object)								\
-		FAILS(0, end);							\
+#define HOLDS(parent, object, make, end) do {				\
+	(object) = (make);						\
+	expect((object), "%s: %s", #make, strerror(errno));		\
+	FAILS(EBUSY, ibv_dealloc_pd(parent));				\
+	if (object)							\
+		FAILS(0, end);						\
 } while (0)
 
 /* Nothing ends while something else is made of it. */
@@ -137,16 +165,27 @@ static void parent_domains(struct objects *o)
 {
 	struct ibv_td_init_attr none = {};
 	struct ibv_parent_domain_init_attr attr = {
-		.pd = ibv_alloc_pd(o->context), .td = ibv_alloc_td(o->context, &none),
+		.pd = ibv_alloc_pd(o->context),
+		.td = ibv_alloc_td(o->context, &none),
 	};
 	struct ibv_pd *parent = ibv_alloc_parent_domain(o->context, &attr);
 	struct ibv_cq_init_attr_ex cq_attr = {
-		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = parent,
+		.cqe = 4,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+		.parent_domain = parent,
 	};
-	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
-	struct ibv_ah_attr ah_attr = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } };
+	struct ibv_srq_init_attr srq_attr = {
+		.attr = { .max_wr = 4, .max_sge = 1 },
+	};
+	struct ibv_ah_attr ah_attr = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = o->gid, .sgid_index = o->gid_index },
+	};
 	struct ibv_qp_init_attr qp_attr = {
-		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .cap = { .max_send_wr = 1, .max_send_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+		.send_cq = o->cq,
+		.recv_cq = o->cq,
+		.cap = { .max_send_wr = 1, .max_send_sge = 1 },
 	};
 	struct ibv_cq_ex *cq;
 	struct ibv_srq *srq;
@@ -160,11 +199,16 @@ static void parent_domains(struct objects *o)
 	FAILS(EBUSY, ibv_dealloc_td(attr.td));
 	FAILS(EBUSY, ibv_dealloc_pd(attr.pd));
 
-	HOLDS(parent, cq, ibv_create_cq_ex(o->context, &cq_attr), ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
-	HOLDS(parent, srq, ibv_create_srq(parent, &srq_attr), ibv_destroy_srq(srq));
+	HOLDS(parent, cq, ibv_create_cq_ex(o->context, &cq_attr),
+	      ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+	HOLDS(parent, srq, ibv_create_srq(parent, &srq_attr),
+	      ibv_destroy_srq(srq));
 	HOLDS(parent, qp, ibv_create_qp(parent, &qp_attr), ibv_destroy_qp(qp));
-	HOLDS(parent, mr, ibv_reg_mr(parent, o->mem, 4096, IBV_ACCESS_LOCAL_WRITE), ibv_dereg_mr(mr));
-	HOLDS(parent, mw, ibv_alloc_mw(parent, IBV_MW_TYPE_1), ibv_dealloc_mw(mw));
+	HOLDS(parent, mr,
+	      ibv_reg_mr(parent, o->mem, 4096, IBV_ACCESS_LOCAL_WRITE),
+	      ibv_dereg_mr(mr));
+	HOLDS(parent, mw, ibv_alloc_mw(parent, IBV_MW_TYPE_1),
+	      ibv_dealloc_mw(mw));
 	HOLDS(parent, ah, ibv_create_ah(parent, &ah_attr), ibv_destroy_ah(ah));
 
 	/* A region that moves out no longer holds it. */
@@ -186,7 +230,8 @@ int pthread_spin_lock(pthread_spinlock_t *lock)
 	static int (*real)(pthread_spinlock_t *lock);
 
 	if (!real)
-		real = (int (*)(pthread_spinlock_t *))dlsym(RTLD_NEXT, "pthread_spin_lock");
+		real = (int (*)(pthread_spinlock_t *))dlsym(
+			RTLD_NEXT, "pthread_spin_lock");
 	__atomic_fetch_add(&spins, 1, __ATOMIC_RELAXED);
 	return real(lock);
 }
@@ -195,22 +240,35 @@ int pthread_spin_lock(pthread_spinlock_t *lock)
  * Locks taken for a message from a QP and CQ of @pd to the same QP; @flags are
  * the CQ's.
  */
-static unsigned long locks_in(struct objects *o, struct ibv_pd *pd, uint32_t flags)
+static unsigned long locks_in(struct objects *o, struct ibv_pd *pd,
+			      uint32_t flags)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
-		.cqe = 4, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS | (pd == o->pd ? 0 : IBV_CQ_INIT_ATTR_MASK_PD),
-		.parent_domain = pd, .flags = flags,
+		.cqe = 4,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS |
+			     (pd == o->pd ? 0 : IBV_CQ_INIT_ATTR_MASK_PD),
+		.parent_domain = pd,
+		.flags = flags,
 	};
-	struct ibv_cq *cq = ibv_cq_ex_to_cq(ibv_create_cq_ex(o->context, &cq_attr));
+	struct ibv_cq *cq =
+		ibv_cq_ex_to_cq(ibv_create_cq_ex(o->context, &cq_attr));
 	struct ibv_qp_init_attr qp_attr = {
-		.qp_type = IBV_QPT_RC, .send_cq = cq, .recv_cq = cq,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {
+			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp *qp = cq ? ibv_create_qp(pd, &qp_attr) : NULL;
 	struct ibv_sge sge = { (uintptr_t)o->mem, 8, o->mr->lkey };
 	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &sge, .num_sge = 1 };
 	struct ibv_send_wr *bad, send = {
-		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
 	};
 	double end = now() + 10;
 	struct ibv_wc wc;
@@ -221,9 +279,13 @@ static unsigned long locks_in(struct objects *o, struct ibv_pd *pd, uint32_t fla
 		die("a QP in a thread domain");
 	connect_qp(o, qp, qp->qp_num, &o->gid);
 	n = spins;
-	expect(!ibv_req_notify_cq(cq, 0) && !ibv_post_recv(qp, &recv, &bad_recv) && !ibv_post_send(qp, &send, &bad), "posts");
+	expect(!ibv_req_notify_cq(cq, 0) &&
+	       !ibv_post_recv(qp, &recv, &bad_recv) &&
+	       !ibv_post_send(qp, &send, &bad),
+	       "posts");
 	while (good < 2 && now() < end)
-		good += ibv_poll_cq(cq, 1, &wc) == 1 && wc.status == IBV_WC_SUCCESS;
+		good += ibv_poll_cq(cq, 1, &wc) == 1 &&
+			wc.status == IBV_WC_SUCCESS;
 	n = spins - n;
 	expect(good == 2, "%d of 2 completions", good);
 	ibv_destroy_qp(qp);
@@ -232,13 +294,15 @@ static unsigned long locks_in(struct objects *o, struct ibv_pd *pd, uint32_t fla
 }
 
 static bool allocated;
-static void *allocate(struct ibv_pd *pd, void *context, size_t size, size_t alignment, uint64_t type)
+static void *allocate(struct ibv_pd *pd, void *context, size_t size,
+		      size_t alignment, uint64_t type)
 {
 	allocated = true;
 	return NULL;
 }
 
-static void release(struct ibv_pd *pd, void *context, void *memory, uint64_t type)
+static void release(struct ibv_pd *pd, void *context, void *memory,
+		    uint64_t type)
 {
 	allocated = true;
 }
@@ -248,9 +312,13 @@ static void thread_domains(struct objects *o)
 {
 	struct ibv_td_init_attr td = {};
 	struct ibv_parent_domain_init_attr attr = {
-		.pd = o->pd, .td = ibv_alloc_td(o->context, &td),
-		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
-		.alloc = allocate, .free = release, .pd_context = o,
+		.pd = o->pd,
+		.td = ibv_alloc_td(o->context, &td),
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			     IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT,
+		.alloc = allocate,
+		.free = release,
+		.pd_context = o,
 	};
 	struct ibv_pd *alone = ibv_alloc_parent_domain(o->context, &attr);
 	unsigned long n;
@@ -260,7 +328,8 @@ static void thread_domains(struct objects *o)
 	n = locks_in(o, o->pd, 0);
 	expect(n >= 4, "%lu locks outside of thread domains", n);
 	n = locks_in(o, o->pd, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
-	expect(n == 2, "%lu locks with a CQ of one thread, not those of two posts", n);
+	expect(n == 2,
+	       "%lu locks with a CQ of one thread, not those of two posts", n);
 	n = locks_in(o, alone, 0);
 	expect(!n, "%lu locks in a thread domain", n);
 	expect(!allocated, "an allocator was called");
@@ -286,31 +355,48 @@ static void device_answers(struct objects *o)
 	struct ibv_gid_entry gid;
 
 	expect(!ibv_query_device(o->context, &dev), "ibv_query_device");
-	expect(dev.phys_port_cnt == 1 && dev.max_pkeys == 1, "%u ports, %u P_Keys", dev.phys_port_cnt, dev.max_pkeys);
-	expect(dev.max_qp_wr == 32768 && dev.max_srq_wr == 32768, "WRs: %d, %d", dev.max_qp_wr, dev.max_srq_wr);
-	expect(dev.max_sge == 32 && dev.max_srq_sge == 32, "SGEs: %d, %d", dev.max_sge, dev.max_srq_sge);
-	expect(dev.max_qp_rd_atom == 128 && dev.max_qp_init_rd_atom == 128, "READs: %d, %d", dev.max_qp_rd_atom,
-	       dev.max_qp_init_rd_atom);
-	expect(dev.atomic_cap == IBV_ATOMIC_GLOB, "atomics: %d", dev.atomic_cap);
-	expect(dev.max_mcast_grp == 1024 && dev.max_mcast_qp_attach == 1024, "groups: %d, %d", dev.max_mcast_grp,
-	       dev.max_mcast_qp_attach);
-	expect(dev.max_mw == 1 << 20 && dev.max_mr == dev.max_mw, "windows and regions: %d, %d", dev.max_mw, dev.max_mr);
-	expect(dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW && dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B &&
-	       !(dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2A), "types of windows: %#x", dev.device_cap_flags);
-	expect(dev.max_raw_ipv6_qp == 0 && dev.max_ee == 0, "what is not there: %d %d", dev.max_raw_ipv6_qp, dev.max_ee);
-	expect(dev.node_guid == dev.sys_image_guid, "the image's GUID is not the node's");
+	expect(dev.phys_port_cnt == 1 && dev.max_pkeys == 1,
+	       "%u ports, %u P_Keys", dev.phys_port_cnt, dev.max_pkeys);
+	expect(dev.max_qp_wr == 32768 && dev.max_srq_wr == 32768, "WRs: %d, %d",
+	       dev.max_qp_wr, dev.max_srq_wr);
+	expect(dev.max_sge == 32 && dev.max_srq_sge == 32, "SGEs: %d, %d",
+	       dev.max_sge, dev.max_srq_sge);
+	expect(dev.max_qp_rd_atom == 128 && dev.max_qp_init_rd_atom == 128,
+	       "READs: %d, %d", dev.max_qp_rd_atom, dev.max_qp_init_rd_atom);
+	expect(dev.atomic_cap == IBV_ATOMIC_GLOB, "atomics: %d",
+	       dev.atomic_cap);
+	expect(dev.max_mcast_grp == 1024 && dev.max_mcast_qp_attach == 1024,
+	       "groups: %d, %d", dev.max_mcast_grp, dev.max_mcast_qp_attach);
+	expect(dev.max_mw == 1 << 20 && dev.max_mr == dev.max_mw,
+	       "windows and regions: %d, %d", dev.max_mw, dev.max_mr);
+	expect(dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW &&
+	       dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B &&
+	       !(dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2A),
+	       "types of windows: %#x", dev.device_cap_flags);
+	expect(dev.max_raw_ipv6_qp == 0 && dev.max_ee == 0,
+	       "what is not there: %d %d", dev.max_raw_ipv6_qp, dev.max_ee);
+	expect(dev.node_guid == dev.sys_image_guid,
+	       "the image's GUID is not the node's");
 
 	expect(!ibv_query_port(o->context, 1, &port), "ibv_query_port");
-	expect(port.state == IBV_PORT_ACTIVE && port.phys_state == 5, "state %d, %d", port.state, port.phys_state);
-	expect(port.link_layer == IBV_LINK_LAYER_ETHERNET, "link layer %d", port.link_layer);
-	expect(port.max_mtu == IBV_MTU_4096 && port.active_mtu >= IBV_MTU_1024, "MTU %d of %d", port.active_mtu, port.max_mtu);
-	expect(port.gid_tbl_len == 1024 && port.pkey_tbl_len == 1, "tables: %d, %d", port.gid_tbl_len, port.pkey_tbl_len);
+	expect(port.state == IBV_PORT_ACTIVE && port.phys_state == 5,
+	       "state %d, %d", port.state, port.phys_state);
+	expect(port.link_layer == IBV_LINK_LAYER_ETHERNET, "link layer %d",
+	       port.link_layer);
+	expect(port.max_mtu == IBV_MTU_4096 && port.active_mtu >= IBV_MTU_1024,
+	       "MTU %d of %d", port.active_mtu, port.max_mtu);
+	expect(port.gid_tbl_len == 1024 && port.pkey_tbl_len == 1,
+	       "tables: %d, %d", port.gid_tbl_len, port.pkey_tbl_len);
 	expect(port.max_msg_sz == 1u << 31, "messages of %u", port.max_msg_sz);
 	/* veth says 10 Gbit/s */
-	expect(port.active_speed == 8 && port.active_width == 1, "speed %d, width %d", port.active_speed, port.active_width);
-	expect(!ibv_query_gid_ex(o->context, 1, o->gid_index, &gid, 0), "ibv_query_gid_ex");
-	expect(gid.gid_type == IBV_GID_TYPE_ROCE_V2, "GID type %d", gid.gid_type);
-	expect(!memcmp(&gid.gid, &o->gid, sizeof(gid.gid)), "another GID at index %d", o->gid_index);
+	expect(port.active_speed == 8 && port.active_width == 1,
+	       "speed %d, width %d", port.active_speed, port.active_width);
+	expect(!ibv_query_gid_ex(o->context, 1, o->gid_index, &gid, 0),
+	       "ibv_query_gid_ex");
+	expect(gid.gid_type == IBV_GID_TYPE_ROCE_V2, "GID type %d",
+	       gid.gid_type);
+	expect(!memcmp(&gid.gid, &o->gid, sizeof(gid.gid)),
+	       "another GID at index %d", o->gid_index);
 	FAILS(ENODATA, ibv_query_gid_ex(o->context, 1, 1000, &gid, 0));
 }
 
@@ -326,24 +412,38 @@ static void queue_sizes(struct objects *o)
 
 	for (i = 0; i < ARRAY_SIZE(asked); i++) {
 		qp = (struct ibv_qp_init_attr){
-			.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq,
-			.cap = { .max_send_wr = asked[i], .max_recv_wr = asked[i], .max_send_sge = 2, .max_recv_sge = 2 },
+			.qp_type = IBV_QPT_RC,
+			.send_cq = o->cq,
+			.recv_cq = o->cq,
+			.cap = {
+				.max_send_wr = asked[i],
+				.max_recv_wr = asked[i], .max_send_sge = 2,
+				.max_recv_sge = 2,
+			},
 		};
 		made = ibv_create_qp(o->pd, &qp);
 		if (!made) {
-			expect(false, "a QP of %u: %s", asked[i], strerror(errno));
+			expect(false, "a QP of %u: %s", asked[i],
+			       strerror(errno));
 			continue;
 		}
-		expect(qp.cap.max_send_wr >= asked[i] && qp.cap.max_recv_wr >= asked[i], "a QP of %u has %u and %u", asked[i],
-		       qp.cap.max_send_wr, qp.cap.max_recv_wr);
-		expect(!ibv_query_qp(made, &attr, IBV_QP_CAP, &told), "ibv_query_qp");
-		expect(!memcmp(&told.cap, &qp.cap, sizeof(qp.cap)), "a QP of %u: %u %u %u %u %u granted, %u %u %u %u %u told", asked[i],
-		       qp.cap.max_send_wr, qp.cap.max_recv_wr, qp.cap.max_send_sge, qp.cap.max_recv_sge, qp.cap.max_inline_data,
-		       told.cap.max_send_wr, told.cap.max_recv_wr, told.cap.max_send_sge, told.cap.max_recv_sge,
-		       told.cap.max_inline_data);
+		expect(qp.cap.max_send_wr >= asked[i] &&
+		       qp.cap.max_recv_wr >= asked[i],
+		       "a QP of %u has %u and %u", asked[i], qp.cap.max_send_wr,
+		       qp.cap.max_recv_wr);
+		expect(!ibv_query_qp(made, &attr, IBV_QP_CAP, &told),
+		       "ibv_query_qp");
+		expect(!memcmp(&told.cap, &qp.cap, sizeof(qp.cap)),
+		       "a QP of %u: %u %u %u %u %u granted, %u %u %u %u %u told",
+		       asked[i], qp.cap.max_send_wr, qp.cap.max_recv_wr,
+		       qp.cap.max_send_sge, qp.cap.max_recv_sge,
+		       qp.cap.max_inline_data, told.cap.max_send_wr,
+		       told.cap.max_recv_wr, told.cap.max_send_sge,
+		       told.cap.max_recv_sge, told.cap.max_inline_data);
 		ibv_destroy_qp(made);
 		cq = ibv_create_cq(o->context, asked[i], NULL, NULL, 0);
-		expect(cq && (uint32_t)cq->cqe >= asked[i], "a CQ of %u: %d", asked[i], cq ? cq->cqe : -1);
+		expect(cq && (uint32_t)cq->cqe >= asked[i], "a CQ of %u: %d",
+		       asked[i], cq ? cq->cqe : -1);
 		if (cq)
 			ibv_destroy_cq(cq);
 	}
@@ -352,7 +452,9 @@ static void queue_sizes(struct objects *o)
 /* ibv_create_srq(3): the limit is irrelevant, so programs may not set it. */
 static void srq_limit_at_creation(struct objects *o)
 {
-	struct ibv_srq_init_attr init = { .attr = { .max_wr = 4, .max_sge = 1, .srq_limit = 77777 } };
+	struct ibv_srq_init_attr init = {
+		.attr = { .max_wr = 4, .max_sge = 1, .srq_limit = 77777 }
+	};
 	struct ibv_srq *srq = ibv_create_srq(o->pd, &init);
 	struct ibv_srq_attr told = { .srq_limit = 1 };
 
@@ -360,7 +462,8 @@ static void srq_limit_at_creation(struct objects *o)
 	if (!srq)
 		return;
 	expect(!ibv_query_srq(srq, &told), "ibv_query_srq");
-	expect(!told.srq_limit && told.max_wr >= 4, "limit %u of %u", told.srq_limit, told.max_wr);
+	expect(!told.srq_limit && told.max_wr >= 4, "limit %u of %u",
+	       told.srq_limit, told.max_wr);
 	FAILS(0, ibv_destroy_srq(srq));
 }
 
@@ -370,9 +473,12 @@ static void expect_state(struct ibv_qp *qp, enum ibv_qp_state state)
 	struct ibv_qp_attr attr = {};
 
 	expect(!ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
-	expect(attr.qp_state == state && attr.cur_qp_state == state && qp->state == state, "state %d, current %d, known as %d, not %d",
-	       attr.qp_state, attr.cur_qp_state, qp->state, state);
-	expect(init.qp_type == qp->qp_type && init.send_cq == qp->send_cq && init.recv_cq == qp->recv_cq && init.srq == qp->srq,
+	expect(attr.qp_state == state && attr.cur_qp_state == state &&
+	       qp->state == state,
+	       "state %d, current %d, known as %d, not %d", attr.qp_state,
+	       attr.cur_qp_state, qp->state, state);
+	expect(init.qp_type == qp->qp_type && init.send_cq == qp->send_cq &&
+	       init.recv_cq == qp->recv_cq && init.srq == qp->srq,
 	       "state %d: it was made with something else", state);
 }
 
@@ -387,11 +493,20 @@ static void to_state(struct ibv_qp *qp, enum ibv_qp_state state)
 /* A datagram from memory without a region fails. */
 static void fail_a_send(struct objects *o, struct ibv_qp *qp)
 {
-	struct ibv_ah_attr to = { .is_global = 1, .port_num = 1, .grh = { .dgid = o->gid, .sgid_index = o->gid_index } };
+	struct ibv_ah_attr to = {
+		.is_global = 1, .port_num = 1,
+		.grh = { .dgid = o->gid, .sgid_index = o->gid_index },
+	};
 	struct ibv_sge sge = { (uintptr_t)o->mem, 8, 0x12345678 };
 	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
-		.wr.ud = { .ah = ibv_create_ah(o->pd, &to), .remote_qpn = qp->qp_num, .remote_qkey = QKEY },
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.ud = {
+			.ah = ibv_create_ah(o->pd, &to),
+			.remote_qpn = qp->qp_num, .remote_qkey = QKEY,
+		},
 	};
 	struct ibv_wc wc = {};
 	double end = now() + 10;
@@ -401,7 +516,8 @@ static void fail_a_send(struct objects *o, struct ibv_qp *qp)
 	expect(!ibv_post_send(qp, &wr, &bad), "ibv_post_send");
 	while (!ibv_poll_cq(qp->send_cq, 1, &wc) && now() < end)
 		;
-	expect(wc.status == IBV_WC_LOC_PROT_ERR, "a datagram from nowhere: %s", ibv_wc_status_str(wc.status));
+	expect(wc.status == IBV_WC_LOC_PROT_ERR, "a datagram from nowhere: %s",
+	       ibv_wc_status_str(wc.status));
 	ibv_destroy_ah(wr.wr.ud.ah);
 }
 
@@ -439,16 +555,19 @@ struct step {
 
 static const struct step steps[] = {
 	{ IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
-	{ IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-	  IBV_QP_MIN_RNR_TIMER },
-	{ IBV_QPS_RTS, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC },
+	{ IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+		       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+		       IBV_QP_MIN_RNR_TIMER },
+	{ IBV_QPS_RTS, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+		       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC },
 };
 
 #define SAME(field) \
 	expect(is.field == set->field, "state %d: " #field " is %lld, not %lld", is.qp_state, (long long)is.field, \
 	       (long long)set->field)
 
-static void expect_attributes(struct ibv_qp *qp, const struct ibv_qp_attr *set, int mask)
+static void expect_attributes(struct ibv_qp *qp, const struct ibv_qp_attr *set,
+			      int mask)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr is = {};
@@ -470,7 +589,9 @@ static void expect_attributes(struct ibv_qp *qp, const struct ibv_qp_attr *set, 
 		SAME(ah_attr.grh.sgid_index);
 		SAME(ah_attr.grh.traffic_class);
 		SAME(ah_attr.grh.flow_label);
-		expect(!memcmp(&is.ah_attr.grh.dgid, &set->ah_attr.grh.dgid, sizeof(union ibv_gid)), "another GID");
+		expect(!memcmp(&is.ah_attr.grh.dgid, &set->ah_attr.grh.dgid,
+			       sizeof(union ibv_gid)),
+		       "another GID");
 	}
 	if (mask & IBV_QP_SQ_PSN) {
 		SAME(sq_psn);
@@ -484,12 +605,26 @@ static void expect_attributes(struct ibv_qp *qp, const struct ibv_qp_attr *set, 
 static void attributes(struct objects *o, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr set = {
-		.port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_READ, .path_mtu = IBV_MTU_512, .dest_qp_num = 0x123456,
-		.rq_psn = 0xfedcba, .max_dest_rd_atomic = 3, .min_rnr_timer = 17, .sq_psn = 0x654321, .timeout = 9,
-		.retry_cnt = 5, .rnr_retry = 6, .max_rd_atomic = 2,
-		.ah_attr = { .is_global = 1, .port_num = 1, .sl = 3,
-			     .grh = { .dgid = o->gid, .sgid_index = o->gid_index, .hop_limit = 64, .traffic_class = 104,
-				      .flow_label = 0x54321 } },
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_READ,
+		.path_mtu = IBV_MTU_512,
+		.dest_qp_num = 0x123456,
+		.rq_psn = 0xfedcba,
+		.max_dest_rd_atomic = 3,
+		.min_rnr_timer = 17,
+		.sq_psn = 0x654321,
+		.timeout = 9,
+		.retry_cnt = 5,
+		.rnr_retry = 6,
+		.max_rd_atomic = 2,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1, .sl = 3,
+			.grh = {
+				.dgid = o->gid, .sgid_index = o->gid_index,
+				.hop_limit = 64, .traffic_class = 104,
+				.flow_label = 0x54321,
+			},
+		},
 	};
 	int mask = IBV_QP_STATE;
 	size_t i;

@@ -20,7 +20,8 @@
 #include "hostile.h"
 
 #define LONG_REGION	(8 << 20)
-#define MOST_FAULTS	50000	/* a link has 20000, most for sysfs; a verb has hundreds */
+/* A link has 20000, most for sysfs; a verb has hundreds. */
+#define MOST_FAULTS	50000
 
 static struct objects *o;
 static int fail_nth;
@@ -73,34 +74,44 @@ static bool clear_error(int err)
  * this may return ENOENT: when uverbs cannot write the response of a
  * destruction, it returns EFAULT and has destroyed the object.
  */
-static void fail_each(const char *name, int (*before)(void), int (*verb)(void), int (*undo)(void))
+static void fail_each(const char *name, int (*before)(void), int (*verb)(void),
+		      int (*undo)(void))
 {
 	int nth, err, again, refused = 0;
 	bool fired = true;
 
-	for (nth = 1 + below(stride); fired && nth < MOST_FAULTS; nth += stride) {
+	for (nth = 1 + below(stride); fired && nth < MOST_FAULTS;
+	     nth += stride) {
 		if (before)
-			expect(!before(), "%s: nothing to call it on at fault %d", name, nth);
+			expect(!before(),
+			       "%s: nothing to call it on at fault %d", name,
+			       nth);
 		arm(nth);
 		err = verb();
 		fired = disarm();
 		refused += !!err;
 		if (err && !fired)
-			expect(false, "%s: %s without a fault", name, strerror(err));
+			expect(false, "%s: %s without a fault", name,
+			       strerror(err));
 		else if (err && !clear_error(err))
-			expect(false, "%s: %s at fault %d", name, strerror(err), nth);
+			expect(false, "%s: %s at fault %d", name, strerror(err),
+			       nth);
 		if (!err && undo) {
 			again = undo();
-			expect(!again, "%s: its undoing after fault %d: %s", name, nth, strerror(again));
+			expect(!again, "%s: its undoing after fault %d: %s",
+			       name, nth, strerror(again));
 		}
 		if (err && !undo) {
 			again = verb();
-			expect(!again || (again == ENOENT && err == EFAULT && before), "%s: refused (%s) at fault %d, then %s", name, strerror(err), nth,
-			       strerror(again));
+			expect(!again || (again == ENOENT && err == EFAULT &&
+					  before),
+			       "%s: refused (%s) at fault %d, then %s", name,
+			       strerror(err), nth, strerror(again));
 		}
 	}
 	expect(!fired, "%s has no end of faults", name);
-	printf("# %s: %d faults, %d times refused\n", name, (nth - 1) / stride - 1, refused);
+	printf("# %s: %d faults, %d times refused\n", name,
+	       (nth - 1) / stride - 1, refused);
 }
 
 /* ---- verbs: 0 or an errno value ---- */
@@ -156,14 +167,18 @@ static int resize_cq(void)
 
 static int moderate_cq(void)
 {
-	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 4, 10 } };
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { 4, 10 },
+	};
 
 	return ibv_modify_cq(o->cq, &attr);
 }
 
 static int make_srq(void)
 {
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 100, .max_sge = 4 } };
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = 100, .max_sge = 4 },
+	};
 
 	srq = ibv_create_srq(o->pd, &attr);
 	return made(srq);
@@ -177,7 +192,9 @@ static int end_srq(void)
 static int make_xrcd(void)
 {
 	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
 	};
 
 	xrcd = ibv_open_xrcd(o->context, &attr);
@@ -192,8 +209,13 @@ static int end_xrcd(void)
 static int make_xrc_srq(void)
 {
 	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = 100, .max_sge = 4 }, .srq_type = IBV_SRQT_XRC, .pd = o->pd, .cq = o->cq, .xrcd = o->xrcd,
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.attr = { .max_wr = 100, .max_sge = 4 },
+		.srq_type = IBV_SRQT_XRC,
+		.pd = o->pd,
+		.cq = o->cq,
+		.xrcd = o->xrcd,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
 
 	srq = ibv_create_srq_ex(o->context, &attr);
@@ -232,7 +254,8 @@ static int make_mr(void)
 
 static int make_long_mr(void)
 {
-	mr = ibv_reg_mr(o->pd, long_buffer, LONG_REGION, IBV_ACCESS_LOCAL_WRITE);
+	mr = ibv_reg_mr(o->pd, long_buffer, LONG_REGION,
+			IBV_ACCESS_LOCAL_WRITE);
 	return made(mr);
 }
 
@@ -241,11 +264,13 @@ static int make_paged_mr(void)
 {
 	struct ibv_sge sge = { (uintptr_t)o->mem, MEM, 0 };
 
-	mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+	mr = ibv_reg_mr(o->pd, o->mem, MEM,
+			IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
 	if (!mr)
 		return made(mr);
 	sge.lkey = mr->lkey;
-	errno = ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, &sge, 1);
+	errno = ibv_advise_mr(o->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0,
+			      &sge, 1);
 	if (!errno)
 		return 0;
 	sge.addr = errno;
@@ -307,8 +332,12 @@ static int rereg_memory(void)
 static int make_ah(void)
 {
 	struct ibv_ah_attr to = {
-		.is_global = 1, .port_num = 1,
-		.grh = { .dgid = o->gid, .sgid_index = o->gid_index, .hop_limit = 64 },
+		.is_global = 1,
+		.port_num = 1,
+		.grh = {
+			.dgid = o->gid, .sgid_index = o->gid_index,
+			.hop_limit = 64,
+		},
 	};
 
 	ah = ibv_create_ah(o->pd, &to);
@@ -323,8 +352,14 @@ static int end_ah(void)
 static int make_qp(enum ibv_qp_type type, struct ibv_srq *with)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = o->cq, .recv_cq = o->cq, .srq = with, .qp_type = type,
-		.cap = { .max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4, .max_recv_sge = 4 },
+		.send_cq = o->cq,
+		.recv_cq = o->cq,
+		.srq = with,
+		.qp_type = type,
+		.cap = {
+			.max_send_wr = 64, .max_recv_wr = 64, .max_send_sge = 4,
+			.max_recv_sge = 4,
+		},
 	};
 
 	qp = ibv_create_qp(o->pd, &attr);
@@ -353,7 +388,10 @@ static int make_ud(void)
 static int make_ini(void)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = o->cq, .qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = o->pd,
+		.send_cq = o->cq,
+		.qp_type = IBV_QPT_XRC_SEND,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = o->pd,
 		.cap = { .max_send_wr = 64, .max_send_sge = 4 },
 	};
 
@@ -391,7 +429,8 @@ static int query_device(void)
 static int query_gids(void)
 {
 	struct ibv_gid_entry entries[32];
-	ssize_t n = ibv_query_gid_table(o->context, entries, ARRAY_SIZE(entries), 0);
+	ssize_t n = ibv_query_gid_table(o->context, entries,
+					ARRAY_SIZE(entries), 0);
 
 	return n < 0 ? -n : 0;
 }
@@ -413,10 +452,22 @@ static int leave(void)
 static int to_state(enum ibv_qp_state state, int mask)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = state, .port_num = 1, .path_mtu = IBV_MTU_1024, .dest_qp_num = o->qp[2]->qp_num,
-		.max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 12, .retry_cnt = 2,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = o->gid, .sgid_index = o->gid_index, .hop_limit = 64 } },
+		.qp_state = state,
+		.port_num = 1,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = o->qp[2]->qp_num,
+		.max_dest_rd_atomic = 4,
+		.max_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.timeout = 12,
+		.retry_cnt = 2,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = {
+				.dgid = o->gid, .sgid_index = o->gid_index,
+				.hop_limit = 64,
+			},
+		},
 	};
 
 	return ibv_modify_qp(o->qp[0], &attr, IBV_QP_STATE | mask);
@@ -429,19 +480,23 @@ static int to_reset(void)
 
 static int to_init(void)
 {
-	return to_state(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return to_state(IBV_QPS_INIT,
+			IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
 static int to_rtr(void)
 {
-	return to_state(IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return to_state(IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU |
+				     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				     IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER);
 }
 
 static int to_rts(void)
 {
-	return to_state(IBV_QPS_RTS, IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC);
+	return to_state(IBV_QPS_RTS,
+			IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
 static int to_error(void)
@@ -498,7 +553,8 @@ static int send_something(void)
 	uint32_t len = opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ? 8 : MEM / 2;
 	struct ibv_sge sge = { (uintptr_t)o->mem, len, o->mr->lkey };
 	struct ibv_send_wr send = {
-		.wr_id = 77, .sg_list = &sge, .num_sge = 1, .opcode = opcode, .send_flags = IBV_SEND_SIGNALED,
+		.wr_id = 77, .sg_list = &sge, .num_sge = 1, .opcode = opcode,
+		.send_flags = IBV_SEND_SIGNALED,
 		.wr.rdma = { (uintptr_t)o->mem + MEM / 2, o->mr->rkey },
 	}, *bad;
 	double end = now() + 20;
@@ -525,8 +581,13 @@ static int nothing(void)
 
 static void fail_data(void)
 {
-	static const struct { enum ibv_wr_opcode opcode; const char *name; } kinds[] = {
-		{ IBV_WR_SEND, "SEND" }, { IBV_WR_RDMA_WRITE, "WRITE" }, { IBV_WR_RDMA_READ, "READ" },
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		const char *name;
+	} kinds[] = {
+		{ IBV_WR_SEND, "SEND" },
+		{ IBV_WR_RDMA_WRITE, "WRITE" },
+		{ IBV_WR_RDMA_READ, "READ" },
 		{ IBV_WR_ATOMIC_FETCH_AND_ADD, "fetch and add" },
 	};
 	size_t i;
@@ -544,22 +605,29 @@ static const struct {
 	int (*end)(void);
 } pairs[] = {
 	{ "ibv_alloc_pd", make_pd, "ibv_dealloc_pd", end_pd },
-	{ "ibv_create_comp_channel", make_channel, "ibv_destroy_comp_channel", end_channel },
+	{ "ibv_create_comp_channel", make_channel, "ibv_destroy_comp_channel",
+	  end_channel },
 	{ "ibv_create_cq", make_cq, "ibv_destroy_cq", end_cq },
-	{ "ibv_create_cq (long)", make_long_cq, "ibv_destroy_cq (long)", end_cq },
+	{ "ibv_create_cq (long)", make_long_cq, "ibv_destroy_cq (long)",
+	  end_cq },
 	{ "ibv_create_srq", make_srq, "ibv_destroy_srq", end_srq },
 	{ "ibv_reg_mr", make_mr, "ibv_dereg_mr", end_mr },
-	{ "ibv_reg_mr (on demand)", make_paged_mr, "ibv_dereg_mr (on demand)", end_mr },
+	{ "ibv_reg_mr (on demand)", make_paged_mr, "ibv_dereg_mr (on demand)",
+	  end_mr },
 	{ "ibv_reg_mr (long)", make_long_mr, "ibv_dereg_mr (long)", end_mr },
 	{ "ibv_create_ah", make_ah, "ibv_destroy_ah", end_ah },
 	{ "ibv_create_qp (RC)", make_rc, "ibv_destroy_qp (RC)", end_qp },
-	{ "ibv_create_qp (RC, SRQ)", make_rc_with_srq, "ibv_destroy_qp (RC, SRQ)", end_qp },
+	{ "ibv_create_qp (RC, SRQ)", make_rc_with_srq,
+	  "ibv_destroy_qp (RC, SRQ)", end_qp },
 	{ "ibv_alloc_dm", make_dm, "ibv_free_dm", end_dm },
-	{ "ibv_reg_dm_mr", make_dm_mr, "ibv_dereg_mr (of device memory)", end_mr },
+	{ "ibv_reg_dm_mr", make_dm_mr, "ibv_dereg_mr (of device memory)",
+	  end_mr },
 	{ "ibv_create_qp (UD)", make_ud, "ibv_destroy_qp (UD)", end_qp },
 	{ "ibv_open_xrcd", make_xrcd, "ibv_close_xrcd", end_xrcd },
-	{ "ibv_create_srq_ex (XRC)", make_xrc_srq, "ibv_destroy_srq (XRC)", end_srq },
-	{ "ibv_create_qp_ex (initiator)", make_ini, "ibv_destroy_qp (initiator)", end_qp },
+	{ "ibv_create_srq_ex (XRC)", make_xrc_srq, "ibv_destroy_srq (XRC)",
+	  end_srq },
+	{ "ibv_create_qp_ex (initiator)", make_ini,
+	  "ibv_destroy_qp (initiator)", end_qp },
 	{ "ibv_attach_mcast", join, "ibv_detach_mcast", leave },
 };
 
@@ -587,8 +655,10 @@ static const struct {
 
 static void fail_rereg(void)
 {
-	static const struct { const char *name; int (*verb)(void); } kinds[] = {
-		{ "ibv_rereg_mr (PD)", rereg_pd }, { "ibv_rereg_mr (access)", rereg_access },
+	static const struct { const char *name; int (*verb)(void);
+	} kinds[] = {
+		{ "ibv_rereg_mr (PD)", rereg_pd },
+		{ "ibv_rereg_mr (access)", rereg_access },
 		{ "ibv_rereg_mr (memory)", rereg_memory },
 	};
 	size_t i;
@@ -598,7 +668,8 @@ static void fail_rereg(void)
 		die("a region");
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		fail_each(kinds[i].name, NULL, kinds[i].verb, NULL);
-	expect(!end_mr() && !ibv_dealloc_pd(other_pd), "ibv_dereg_mr after ibv_rereg_mr");
+	expect(!end_mr() && !ibv_dealloc_pd(other_pd),
+	       "ibv_dereg_mr after ibv_rereg_mr");
 }
 
 /* ---- links ---- */
@@ -628,7 +699,8 @@ static int ask(struct nlmsghdr *h, int command)
 
 	h->nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command);
 	h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	if (send(netlink, h, h->nlmsg_len, 0) < 0 || recv(netlink, &answer, sizeof(answer), MSG_TRUNC) < 0)
+	if (send(netlink, h, h->nlmsg_len, 0) < 0 ||
+	    recv(netlink, &answer, sizeof(answer), MSG_TRUNC) < 0)
 		return errno;
 	return -answer.e.error;
 }
@@ -721,7 +793,8 @@ void inject_faults(struct objects *objects)
 	o = objects;
 	make_xrc_objects(o);
 	open_fail_nth();
-	long_buffer = mmap(NULL, LONG_REGION, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long_buffer = mmap(NULL, LONG_REGION, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (long_buffer == MAP_FAILED)
 		die("mmap");
 	memset(long_buffer, 1, LONG_REGION);

@@ -36,7 +36,9 @@ static int bad;
 
 int make_dmabuf(size_t size)
 {
-	struct dma_heap_allocation_data data = { .len = size, .fd_flags = O_RDWR | O_CLOEXEC };
+	struct dma_heap_allocation_data data = {
+		.len = size, .fd_flags = O_RDWR | O_CLOEXEC
+	};
 	int dev = open("/dev/dma_heap/system", O_RDWR);
 	bool made = dev >= 0 && !ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
 
@@ -130,12 +132,14 @@ int verdict(void)
 static void find_gid(struct objects *o, bool v6)
 {
 	struct ibv_gid_entry entries[32];
-	ssize_t i, n = ibv_query_gid_table(o->context, entries, ARRAY_SIZE(entries), 0);
+	ssize_t i, n = ibv_query_gid_table(o->context, entries,
+					   ARRAY_SIZE(entries), 0);
 	const uint8_t *raw;
 
 	for (i = 0; i < n; i++) {
 		raw = entries[i].gid.raw;
-		if ((raw[10] == 0xff && raw[11] == 0xff) == !v6 && raw[0] != 0xfe) {
+		if ((raw[10] == 0xff && raw[11] == 0xff) == !v6 &&
+		    raw[0] != 0xfe) {
 			o->gid = entries[i].gid;
 			o->gid_index = entries[i].gid_index;
 			return;
@@ -146,14 +150,22 @@ static void find_gid(struct objects *o, bool v6)
 
 static enum ibv_qp_type type_of(int i)
 {
-	return i < NUM_QPS - 4 ? IBV_QPT_RC : i < NUM_QPS - 2 ? IBV_QPT_UC : IBV_QPT_UD;
+	return i < NUM_QPS - 4 ? IBV_QPT_RC :
+	       i < NUM_QPS - 2 ? IBV_QPT_UC :
+				 IBV_QPT_UD;
 }
 
 static void make_qp(struct objects *o, int i)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = o->cq, .recv_cq = o->cq, .qp_type = type_of(i), .srq = i == 1 ? o->srq : NULL,
-		.cap = { .max_send_wr = 32, .max_recv_wr = 32, .max_send_sge = 4, .max_recv_sge = 4, .max_inline_data = 64 },
+		.send_cq = o->cq,
+		.recv_cq = o->cq,
+		.qp_type = type_of(i),
+		.srq = i == 1 ? o->srq : NULL,
+		.cap = {
+			.max_send_wr = 32, .max_recv_wr = 32, .max_send_sge = 4,
+			.max_recv_sge = 4, .max_inline_data = 64,
+		},
 	};
 
 	o->qp[i] = ibv_create_qp(o->pd, &attr);
@@ -163,7 +175,9 @@ static void make_qp(struct objects *o, int i)
 
 void make_objects(struct objects *o, const char *device, bool v6)
 {
-	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 32, .max_sge = 4 } };
+	struct ibv_srq_init_attr srq = {
+		.attr = { .max_wr = 32, .max_sge = 4 },
+	};
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	int i;
 
@@ -175,20 +189,26 @@ void make_objects(struct objects *o, const char *device, bool v6)
 	if (!o->context)
 		die("ibv_open_device");
 	find_gid(o, v6);
-	o->mem = mmap(NULL, MEM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	o->mem = mmap(NULL, MEM, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	o->pd = ibv_alloc_pd(o->context);
 	o->channel = ibv_create_comp_channel(o->context);
 	o->cq = ibv_create_cq(o->context, 600, NULL, o->channel, 0);
 	o->srq = ibv_create_srq(o->pd, &srq);
-	o->mr = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
-			   IBV_ACCESS_FLUSH_GLOBAL);
-	o->paged = ibv_reg_mr(o->pd, o->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			      IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
-			      IBV_ACCESS_ON_DEMAND);
+	o->mr = ibv_reg_mr(
+		o->pd, o->mem, MEM,
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+		IBV_ACCESS_MW_BIND | IBV_ACCESS_FLUSH_GLOBAL);
+	o->paged = ibv_reg_mr(
+		o->pd, o->mem, MEM,
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+		IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+		IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_ON_DEMAND);
 	o->mw[0] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_1);
 	o->mw[1] = ibv_alloc_mw(o->pd, IBV_MW_TYPE_2);
-	if (!o->pd || !o->cq || !o->srq || !o->mr || !o->paged || !o->mw[0] || !o->mw[1])
+	if (!o->pd || !o->cq || !o->srq || !o->mr || !o->paged || !o->mw[0] ||
+	    !o->mw[1])
 		die("objects");
 	for (i = 0; i < NUM_QPS; i++)
 		make_qp(o, i);
@@ -201,7 +221,8 @@ struct ibv_mr *some_region(const struct objects *o)
 
 void lose_page(const struct objects *o)
 {
-	if (below(4) == 0 && madvise(o->mem + below(MEM / 4096) * 4096, 4096, MADV_DONTNEED))
+	if (below(4) == 0 &&
+	    madvise(o->mem + below(MEM / 4096) * 4096, 4096, MADV_DONTNEED))
 		die("madvise");
 }
 
@@ -209,15 +230,27 @@ void lose_page(const struct objects *o)
 void make_xrc_objects(struct objects *o)
 {
 	struct ibv_xrcd_init_attr xrcd = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
 	};
 	struct ibv_srq_init_attr_ex srq = {
-		.attr = { .max_wr = 32, .max_sge = 4 }, .srq_type = IBV_SRQT_XRC, .pd = o->pd, .cq = o->cq,
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.attr = { .max_wr = 32, .max_sge = 4 },
+		.srq_type = IBV_SRQT_XRC,
+		.pd = o->pd,
+		.cq = o->cq,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
 	struct ibv_qp_init_attr_ex qp = {
-		.send_cq = o->cq, .qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD, .pd = o->pd,
-		.cap = { .max_send_wr = 32, .max_send_sge = 4, .max_inline_data = 64 },
+		.send_cq = o->cq,
+		.qp_type = IBV_QPT_XRC_SEND,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = o->pd,
+		.cap = {
+			.max_send_wr = 32, .max_send_sge = 4,
+			.max_inline_data = 64,
+		},
 	};
 
 	o->xrcd = ibv_open_xrcd(o->context, &xrcd);
@@ -228,38 +261,67 @@ void make_xrc_objects(struct objects *o)
 	qp.comp_mask = IBV_QP_INIT_ATTR_XRCD;
 	qp.xrcd = o->xrcd;
 	o->xrc[1] = o->xrcd ? ibv_create_qp_ex(o->context, &qp) : NULL;
-	if (!o->xrc_srq || ibv_get_srq_num(o->xrc_srq, &o->xrc_srqn) || !o->xrc[0] || !o->xrc[1])
+	if (!o->xrc_srq || ibv_get_srq_num(o->xrc_srq, &o->xrc_srqn) ||
+	    !o->xrc[0] || !o->xrc[1])
 		die("objects of XRC");
 }
 
 /* From any state to RTS. A refusal shows in later steps. */
-void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid)
+void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest,
+		const union ibv_gid *gid)
 {
 	struct ibv_qp_attr attr = {
-		.port_num = 1, .qkey = QKEY, .path_mtu = o->mtu, .dest_qp_num = dest, .rq_psn = 0x1000,
-		.sq_psn = 0x1000, .max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 12,
-		.retry_cnt = 2, .rnr_retry = 2,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
-			IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = *gid, .sgid_index = o->gid_index, .hop_limit = 64 } },
+		.port_num = 1,
+		.qkey = QKEY,
+		.path_mtu = o->mtu,
+		.dest_qp_num = dest,
+		.rq_psn = 0x1000,
+		.sq_psn = 0x1000,
+		.max_dest_rd_atomic = 4,
+		.max_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.timeout = 12,
+		.retry_cnt = 2,
+		.rnr_retry = 2,
+		.qp_access_flags =
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+			IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL |
+			IBV_ACCESS_FLUSH_PERSISTENT,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = {
+				.dgid = *gid, .sgid_index = o->gid_index,
+				.hop_limit = 64,
+			},
+		},
 	};
 	int ud = qp->qp_type == IBV_QPT_UD, rc = qp->qp_type == IBV_QPT_RC;
-	int ini = rc || qp->qp_type == IBV_QPT_XRC_SEND, tgt = rc || qp->qp_type == IBV_QPT_XRC_RECV;
+	int ini = rc || qp->qp_type == IBV_QPT_XRC_SEND,
+	    tgt = rc || qp->qp_type == IBV_QPT_XRC_RECV;
+	int mask;
 
 	attr.qp_state = IBV_QPS_RESET;
 	ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 	attr.qp_state = IBV_QPS_INIT;
-	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+	ibv_modify_qp(qp, &attr,
+		      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 		      (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 	attr.qp_state = IBV_QPS_RTR;
-	ibv_modify_qp(qp, &attr, IBV_QP_STATE |
-		      (ud ? 0 : IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN) |
-		      (tgt ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+	mask = IBV_QP_STATE;
+	if (!ud)
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			IBV_QP_RQ_PSN;
+	if (tgt)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	ibv_modify_qp(qp, &attr, mask);
 	attr.qp_state = IBV_QPS_RTS;
-	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN |
-		      (ini || tgt ? IBV_QP_TIMEOUT : 0) |
-		      (ini ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
+	mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	if (ini || tgt)
+		mask |= IBV_QP_TIMEOUT;
+	if (ini)
+		mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	ibv_modify_qp(qp, &attr, mask);
 }
 
 int main(int argc, char **argv)

@@ -63,10 +63,12 @@ struct ibv_mr *some_region(const struct objects *o);
 /* Take a page from the paged region, at times. */
 void lose_page(const struct objects *o);
 void make_xrc_objects(struct objects *o);
-void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest, const union ibv_gid *gid);
+void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest,
+		const union ibv_gid *gid);
 void print_result(const char *name);
 int verdict(void);	/* for exit() */
-void expect(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void expect(bool good, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 void abuse_verbs(struct objects *o);
 void expect_errors(struct objects *o);
@@ -80,7 +82,8 @@ void exhaust(struct objects *o, const char *kind, unsigned int most);
 void abuse_rings(struct objects *o, int seconds);
 void break_srq(struct objects *o);
 void be_a_victim(struct objects *o, const char *attacker);
-void send_file(struct objects *o, const char *to, const char *file, uint32_t len);
+void send_file(struct objects *o, const char *to, const char *file,
+	       uint32_t len);
 void be_a_member(struct objects *o, const char *group);
 int send_packets(const char *from, const char *to, uint32_t count);
 

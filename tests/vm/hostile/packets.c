@@ -21,12 +21,13 @@ static union ibv_gid gid_of(const char *address)
 {
 	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
 
-	if (inet_pton(AF_INET, address, gid.raw + 12) != 1 && inet_pton(AF_INET6, address, gid.raw) != 1)
+	if (inet_pton(AF_INET, address, gid.raw + 12) != 1 &&
+	    inet_pton(AF_INET6, address, gid.raw) != 1)
 		die(address);
 	return gid;
 }
 
-#define WINDOW_QP	1	/* an RC QP, whose peer knows the rkey of a window */
+#define WINDOW_QP	1	/* RC; its peer knows the rkey of a window */
 
 static void post_receives(struct objects *o)
 {
@@ -37,7 +38,9 @@ static void post_receives(struct objects *o)
 	/* Bounded: in the error state a receive is flushed when posted. */
 	for (i = 0; i < NUM_QPS; i++)
 		for (k = 0, err = 0; k < 32 && !err; k++)
-			err = o->qp[i]->srq ? ibv_post_srq_recv(o->srq, &wr, &bad) : ibv_post_recv(o->qp[i], &wr, &bad);
+			err = o->qp[i]->srq ?
+				      ibv_post_srq_recv(o->srq, &wr, &bad) :
+				      ibv_post_recv(o->qp[i], &wr, &bad);
 	for (k = 0, err = 0; k < 32 && !err; k++)
 		err = ibv_post_srq_recv(o->xrc_srq, &wr, &bad);
 }
@@ -46,8 +49,13 @@ static void post_something(struct objects *o, struct ibv_qp *qp)
 {
 	struct ibv_sge sge = { (uintptr_t)o->mem, 3000, some_region(o)->lkey };
 	struct ibv_send_wr wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = below(2) ? IBV_WR_SEND : IBV_WR_RDMA_READ,
-		.send_flags = IBV_SEND_SIGNALED, .wr.rdma = { .remote_addr = (uintptr_t)o->mem, .rkey = some_region(o)->rkey },
+		.sg_list = &sge, .num_sge = 1,
+		.opcode = below(2) ? IBV_WR_SEND : IBV_WR_RDMA_READ,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)o->mem,
+			.rkey = some_region(o)->rkey,
+		},
 	}, *bad;
 
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
@@ -60,9 +68,21 @@ static void bind_again(struct objects *o, struct ibv_qp *qp)
 {
 	struct ibv_mw *mw = o->mw[1];
 	struct ibv_send_wr wr[2] = {
-		{ .next = &wr[1], .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = mw->rkey },
-		{ .opcode = IBV_WR_BIND_MW, .bind_mw = { mw, mw->rkey, {
-			o->mr, (uintptr_t)o->mem, MEM / 2, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ } } },
+		{
+			.next = &wr[1], .opcode = IBV_WR_LOCAL_INV,
+			.invalidate_rkey = mw->rkey,
+		},
+		{
+			.opcode = IBV_WR_BIND_MW,
+			.bind_mw = {
+				mw, mw->rkey,
+				{
+					o->mr, (uintptr_t)o->mem, MEM / 2,
+					IBV_ACCESS_REMOTE_WRITE |
+					IBV_ACCESS_REMOTE_READ,
+				},
+			},
+		},
 	}, *bad;
 
 	ibv_post_send(qp, wr, &bad);
@@ -72,8 +92,13 @@ static void bind_again(struct objects *o, struct ibv_qp *qp)
 static void revive_xrc(struct objects *o, const union ibv_gid *attacker)
 {
 	struct ibv_srq_init_attr_ex init = {
-		.attr = { .max_wr = 32, .max_sge = 4 }, .srq_type = IBV_SRQT_XRC, .pd = o->pd, .cq = o->cq, .xrcd = o->xrcd,
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.attr = { .max_wr = 32, .max_sge = 4 },
+		.srq_type = IBV_SRQT_XRC,
+		.pd = o->pd,
+		.cq = o->cq,
+		.xrcd = o->xrcd,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
 	struct ibv_srq *srq = ibv_create_srq_ex(o->context, &init);
 	struct ibv_qp_init_attr query;
@@ -84,7 +109,8 @@ static void revive_xrc(struct objects *o, const union ibv_gid *attacker)
 	if (!srq || ibv_destroy_srq(srq))
 		die("an XRC SRQ");
 	for (i = 0; i < 2; i++)
-		if (!ibv_query_qp(o->xrc[i], &attr, IBV_QP_STATE, &query) && attr.qp_state != IBV_QPS_RTS)
+		if (!ibv_query_qp(o->xrc[i], &attr, IBV_QP_STATE, &query) &&
+		    attr.qp_state != IBV_QPS_RTS)
 			connect_qp(o, o->xrc[i], 0x200 + i, attacker);
 	post_something(o, o->xrc[0]);
 }
@@ -100,7 +126,8 @@ static void revive(struct objects *o, const union ibv_gid *attacker)
 	while (ibv_poll_cq(o->cq, 16, wc) > 0)
 		;
 	for (i = 0; i < NUM_QPS; i++) {
-		if (!ibv_query_qp(o->qp[i], &attr, IBV_QP_STATE, &init) && attr.qp_state != IBV_QPS_RTS)
+		if (!ibv_query_qp(o->qp[i], &attr, IBV_QP_STATE, &init) &&
+		    attr.qp_state != IBV_QPS_RTS)
 			connect_qp(o, o->qp[i], 0x100 + i, attacker);
 		if (o->qp[i]->qp_type == IBV_QPT_RC)
 			/* responses may come, too */
@@ -122,9 +149,11 @@ void be_a_victim(struct objects *o, const char *attacker)
 	make_xrc_objects(o);
 	for (i = 0; i < NUM_QPS; i++)
 		printf("%u %u %u %llu 0\n", o->qp[i]->qp_type, o->qp[i]->qp_num,
-		       i == WINDOW_QP ? o->mw[1]->rkey : some_region(o)->rkey, (unsigned long long)(uintptr_t)o->mem);
+		       i == WINDOW_QP ? o->mw[1]->rkey : some_region(o)->rkey,
+		       (unsigned long long)(uintptr_t)o->mem);
 	for (i = 0; i < 2; i++)
-		printf("%u %u %u %llu %u\n", o->xrc[i]->qp_type, o->xrc[i]->qp_num, some_region(o)->rkey,
+		printf("%u %u %u %llu %u\n", o->xrc[i]->qp_type,
+		       o->xrc[i]->qp_num, some_region(o)->rkey,
 		       (unsigned long long)(uintptr_t)o->mem, o->xrc_srqn);
 	printf("end\n");
 	fflush(stdout);
@@ -160,8 +189,10 @@ static void read_victims(void)
 	struct victim *v = victims;
 	char line[200];
 
-	while (num_victims < ARRAY_SIZE(victims) && fgets(line, sizeof(line), stdin)) {
-		if (sscanf(line, "%u %u %u %llu %u", &v->type, &v->qpn, &v->rkey, &addr, &v->srqn) != 5)
+	while (num_victims < ARRAY_SIZE(victims) &&
+	       fgets(line, sizeof(line), stdin)) {
+		if (sscanf(line, "%u %u %u %llu %u", &v->type, &v->qpn,
+			   &v->rkey, &addr, &v->srqn) != 5)
 			break;
 		v++->addr = addr;
 		num_victims++;
@@ -196,13 +227,21 @@ static void put(struct packet *p, uint64_t value, int bytes)
 /*
  * The ICRC covers addresses, ports and all fields that routers do not change.
  */
-static void put_icrc(struct packet *p, const struct sockaddr_storage *from, const struct sockaddr_storage *to)
+static void put_icrc(struct packet *p, const struct sockaddr_storage *from,
+		     const struct sockaddr_storage *to)
 {
-	const struct sockaddr_in *from4 = (const void *)from, *to4 = (const void *)to;
-	const struct sockaddr_in6 *from6 = (const void *)from, *to6 = (const void *)to;
-	uint16_t udp[4] = { from4->sin_port, htons(4791), htons(8 + p->len + 4), 0xffff };
-	uint16_t ip4[6] = { htons(0x45ff), htons(28 + p->len + 4), 0, htons(0x4000), htons(0xff11), 0xffff };
-	uint8_t ip6[8] = { 0x6f, 0xff, 0xff, 0xff, (8 + p->len + 4) >> 8, 8 + p->len + 4, 17, 0xff };
+	const struct sockaddr_in *from4 = (const void *)from,
+				 *to4 = (const void *)to;
+	const struct sockaddr_in6 *from6 = (const void *)from,
+				  *to6 = (const void *)to;
+	uint16_t udp[4] = { from4->sin_port, htons(4791), htons(8 + p->len + 4),
+			    0xffff };
+	uint16_t ip4[6] = { htons(0x45ff), htons(28 + p->len + 4), 0,
+			    htons(0x4000), htons(0xff11),	   0xffff };
+	uint8_t ip6[8] = {
+		0x6f,		0xff, 0xff, 0xff, (8 + p->len + 4) >> 8,
+		8 + p->len + 4, 17,   0xff
+	};
 	uint8_t ones[8], bth4 = p->bytes[4];
 	uint32_t c;
 
@@ -283,11 +322,13 @@ static void put_aeth(struct packet *p)
 /* All requests of XRC have an XRCETH. */
 static bool has_xrceth(uint8_t opcode)
 {
-	return opcode >> 5 == 5 && ((opcode & 0x1f) < 0x0d || (opcode & 0x1f) > 0x12);
+	return opcode >> 5 == 5 &&
+	       ((opcode & 0x1f) < 0x0d || (opcode & 0x1f) > 0x12);
 }
 
 /* The headers of the opcode. */
-static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode)
+static void put_headers(struct packet *p, const struct victim *v,
+			uint8_t opcode)
 {
 	if (opcode >> 5 == 3) {
 		put(p, below(10) ? QKEY : random64(), 4);
@@ -322,7 +363,8 @@ static void put_headers(struct packet *p, const struct victim *v, uint8_t opcode
 /* Bytes after the headers; in the middle of a message a whole MTU. */
 static size_t payload_of(uint8_t opcode)
 {
-	static const uint32_t whole = 1 << 0 | 1 << 1 | 1 << 6 | 1 << 7 | 1 << 0xd | 1 << 0xe;
+	static const uint32_t whole = 1 << 0 | 1 << 1 | 1 << 6 | 1 << 7 |
+				      1 << 0xd | 1 << 0xe;
 	static const uint32_t none = 1 << 0xc | 0xf << 0x11 | 1 << 0x1c;
 
 	if (below(6) == 0)
@@ -364,14 +406,17 @@ static uint8_t next_opcode(uint8_t opcode)
  */
 static void follow_packet(struct packet *p)
 {
-	uint32_t psn = (p->bytes[9] << 16 | p->bytes[10] << 8 | p->bytes[11]) + 1;
+	uint32_t psn =
+		(p->bytes[9] << 16 | p->bytes[10] << 8 | p->bytes[11]) + 1;
 	uint8_t opcode = p->bytes[0];
-	size_t reth = (opcode & 0x1f) == 6 ? 16 : 0;	/* only a message's first packet has it */
+	/* Only a message's first packet has one. */
+	size_t reth = (opcode & 0x1f) == 6 ? 16 : 0;
 	size_t at = has_xrceth(opcode) ? 16 : 12;
 
 	p->len -= 4;	/* the ICRC */
 	if (p->len >= at + reth) {
-		memmove(p->bytes + at, p->bytes + at + reth, p->len - at - reth);
+		memmove(p->bytes + at, p->bytes + at + reth,
+			p->len - at - reth);
 		p->len -= reth;
 	}
 	p->bytes[0] = next_opcode(opcode);
@@ -387,7 +432,8 @@ static void make_packet(struct packet *p)
 {
 	const struct victim *v = &victims[below(num_victims)];
 	uint8_t opcode = below(20) ? opcode_for(v) : random64();
-	size_t payload = payload_of(opcode), pad = below(10) ? -payload & 3 : below(4);
+	size_t payload = payload_of(opcode),
+	       pad = below(10) ? -payload & 3 : below(4);
 	int i;
 
 	p->len = 0;
@@ -405,11 +451,14 @@ static void make_packet(struct packet *p)
 	p->len += payload + pad;
 }
 
-static void open_socket(const char *from, const char *to, int *fd, struct sockaddr_storage *here, struct sockaddr_storage *there)
+static void open_socket(const char *from, const char *to, int *fd,
+			struct sockaddr_storage *here,
+			struct sockaddr_storage *there)
 {
 	struct sockaddr_in *here4 = (void *)here, *there4 = (void *)there;
 	struct sockaddr_in6 *here6 = (void *)here, *there6 = (void *)there;
-	int family = strchr(from, ':') ? AF_INET6 : AF_INET, on = IP_PMTUDISC_DO;
+	int family = strchr(from, ':') ? AF_INET6 : AF_INET,
+	    on = IP_PMTUDISC_DO;
 	socklen_t len = sizeof(*here);
 
 	memset(here, 0, sizeof(*here));
@@ -429,7 +478,8 @@ static void open_socket(const char *from, const char *to, int *fd, struct sockad
 	 */
 	if (family == AF_INET)
 		setsockopt(*fd, IPPROTO_IP, IP_MTU_DISCOVER, &on, sizeof(on));
-	if (*fd < 0 || bind(*fd, (void *)here, len) || getsockname(*fd, (void *)here, &len))
+	if (*fd < 0 || bind(*fd, (void *)here, len) ||
+	    getsockname(*fd, (void *)here, &len))
 		die("socket");
 }
 
@@ -452,16 +502,20 @@ int send_packets(const char *from, const char *to, uint32_t count)
 		else
 			p.len += 4;
 		if (below(8) == 0)
-			random_bytes(p.bytes + below(p.len), 1);	/* after the ICRC: a broken packet */
+			random_bytes(p.bytes + below(p.len),
+				     1); /* after the ICRC: a broken packet */
 		if (below(50) == 0)
 			p.len = below(p.len);
 		if (below(100) == 0)
 			random_bytes(p.bytes, p.len);
 		sent += sendto(fd, p.bytes, p.len, 0, (void *)&there,
-			       here.ss_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6)) > 0;
+			       here.ss_family == AF_INET ?
+				       sizeof(struct sockaddr_in) :
+				       sizeof(struct sockaddr_in6)) > 0;
 	}
 	printf("# %u packets\n", sent);
-	expect(sent > count / 2, "only %u of %u packets could be sent", sent, count);
+	expect(sent > count / 2, "only %u of %u packets could be sent", sent,
+	       count);
 	print_result("packets");
 	return sent <= count / 2;
 }

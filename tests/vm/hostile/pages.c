@@ -19,10 +19,14 @@ static union ibv_gid mapped_gid(const char *address)
 	return gid;
 }
 
-void send_file(struct objects *o, const char *to, const char *file, uint32_t len)
+void send_file(struct objects *o, const char *to, const char *file,
+	       uint32_t len)
 {
 	union ibv_gid gid = mapped_gid(to);
-	struct ibv_send_wr wr = { .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = {
+		.num_sge = 1, .opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
 	struct ibv_sge sge = { .length = len };
 	int fd = open(file, O_RDONLY);
 	struct ibv_wc wc = {};
@@ -43,7 +47,8 @@ void send_file(struct objects *o, const char *to, const char *file, uint32_t len
 	wr.sg_list = &sge;
 	if (ibv_post_send(o->qp[0], &wr, &bad))
 		die("ibv_post_send");
-	for (end = now() + 10; !ibv_poll_cq(o->cq, 1, &wc) && now() < end; usleep(1000))
+	for (end = now() + 10; !ibv_poll_cq(o->cq, 1, &wc) && now() < end;
+	     usleep(1000))
 		;
 	expect(wc.status == IBV_WC_RETRY_EXC_ERR, "status %d", wc.status);
 	print_result("pages");

@@ -71,11 +71,13 @@ static void random_write(struct objects *o)
 		return;
 }
 
-static void random_attr(struct objects *o, struct ib_uverbs_attr *attr, uint8_t *data)
+static void random_attr(struct objects *o, struct ib_uverbs_attr *attr,
+			uint8_t *data)
 {
 	attr->attr_id = below(8) ? below(24) : 0x1000 + below(8);
 	attr->len = below(3) ? 1u << below(7) : below(300);
-	attr->flags = below(10) ? UVERBS_ATTR_F_MANDATORY * below(2) : random64();
+	attr->flags = below(10) ? UVERBS_ATTR_F_MANDATORY * below(2) :
+				  random64();
 	attr->attr_data.reserved = below(10) ? 0 : random64();
 	if (below(2))
 		attr->data = below(3) ? random_word(o) : random_address(o);
@@ -85,7 +87,10 @@ static void random_attr(struct objects *o, struct ib_uverbs_attr *attr, uint8_t 
 
 static void random_ioctl(struct objects *o)
 {
-	struct { struct ib_uverbs_ioctl_hdr hdr; struct ib_uverbs_attr attrs[16]; } cmd = {};
+	struct {
+		struct ib_uverbs_ioctl_hdr hdr;
+		struct ib_uverbs_attr attrs[16];
+	} cmd = {};
 	static uint32_t data[2048];
 	size_t i;
 
@@ -94,7 +99,8 @@ static void random_ioctl(struct objects *o)
 	cmd.hdr.object_id = below(6) ? below(20) : 0x1000 + below(3);
 	cmd.hdr.method_id = below(6) ? below(12) : 0x1000 + below(3);
 	cmd.hdr.num_attrs = below(12);
-	cmd.hdr.length = sizeof(cmd.hdr) + cmd.hdr.num_attrs * sizeof(cmd.attrs[0]);
+	cmd.hdr.length =
+		sizeof(cmd.hdr) + cmd.hdr.num_attrs * sizeof(cmd.attrs[0]);
 	cmd.hdr.driver_id = ARX_DRIVER_ID;
 	for (i = 0; i < cmd.hdr.num_attrs; i++)
 		random_attr(o, &cmd.attrs[i], (uint8_t *)data);
@@ -103,13 +109,17 @@ static void random_ioctl(struct objects *o)
 	 * (uverbs_std_types_device.c of 7.2) does not drop its reference to our
 	 * task, whichever the driver. kmemleak would report that.
 	 */
-	if (cmd.hdr.object_id == UVERBS_OBJECT_DEVICE && cmd.hdr.method_id == UVERBS_METHOD_GET_CONTEXT)
+	if (cmd.hdr.object_id == UVERBS_OBJECT_DEVICE &&
+	    cmd.hdr.method_id == UVERBS_METHOD_GET_CONTEXT)
 		cmd.hdr.method_id = UVERBS_METHOD_QUERY_CONTEXT;
 	/* Half of them are old commands under a new head. */
 	if (below(2)) {
 		cmd.hdr.object_id = UVERBS_OBJECT_DEVICE;
 		cmd.hdr.method_id = UVERBS_METHOD_INVOKE_WRITE;
-		cmd.attrs[0] = (struct ib_uverbs_attr){ .attr_id = UVERBS_ATTR_WRITE_CMD, .len = 8, .flags = 1, .data = below(45) };
+		cmd.attrs[0] = (struct ib_uverbs_attr){
+			.attr_id = UVERBS_ATTR_WRITE_CMD, .len = 8, .flags = 1,
+			.data = below(45),
+		};
 	}
 	ioctl(o->context->cmd_fd, RDMA_VERBS_IOCTL, &cmd);
 }
@@ -120,7 +130,8 @@ static void random_ioctl(struct objects *o)
  */
 void kernel_verbs(struct objects *o)
 {
-	const uint32_t qpn = o->qp[0]->handle, cq = o->cq->handle, srq = o->srq->handle;
+	const uint32_t qpn = o->qp[0]->handle, cq = o->cq->handle,
+		       srq = o->srq->handle;
 	struct {
 		const char *name;
 		uint32_t command, out;
@@ -129,10 +140,26 @@ void kernel_verbs(struct objects *o)
 		bool response;
 	} verbs[] = {
 		{ "POLL_CQ", IB_USER_VERBS_CMD_POLL_CQ, 256, { cq, 1 }, true },
-		{ "REQ_NOTIFY_CQ", IB_USER_VERBS_CMD_REQ_NOTIFY_CQ, 0, { cq, 0 }, false },
-		{ "POST_SEND", IB_USER_VERBS_CMD_POST_SEND, 4, { qpn, 0, 0, sizeof(struct ib_uverbs_send_wr) }, true },
-		{ "POST_RECV", IB_USER_VERBS_CMD_POST_RECV, 4, { qpn, 0, 0, sizeof(struct ib_uverbs_recv_wr) }, true },
-		{ "POST_SRQ_RECV", IB_USER_VERBS_CMD_POST_SRQ_RECV, 4, { srq, 0, 0, sizeof(struct ib_uverbs_recv_wr) }, true },
+		{ "REQ_NOTIFY_CQ",
+		  IB_USER_VERBS_CMD_REQ_NOTIFY_CQ,
+		  0,
+		  { cq, 0 },
+		  false },
+		{ "POST_SEND",
+		  IB_USER_VERBS_CMD_POST_SEND,
+		  4,
+		  { qpn, 0, 0, sizeof(struct ib_uverbs_send_wr) },
+		  true },
+		{ "POST_RECV",
+		  IB_USER_VERBS_CMD_POST_RECV,
+		  4,
+		  { qpn, 0, 0, sizeof(struct ib_uverbs_recv_wr) },
+		  true },
+		{ "POST_SRQ_RECV",
+		  IB_USER_VERBS_CMD_POST_SRQ_RECV,
+		  4,
+		  { srq, 0, 0, sizeof(struct ib_uverbs_recv_wr) },
+		  true },
 	};
 	struct { struct ib_uverbs_cmd_hdr hdr; uint32_t words[8]; } cmd;
 	uint64_t response = (uintptr_t)answer;
@@ -144,14 +171,16 @@ void kernel_verbs(struct objects *o)
 		size = verbs[i].response ? sizeof(response) : 0;
 		memcpy(cmd.words, &response, size);
 		memcpy((char *)cmd.words + size, verbs[i].words, 16);
-		size += verbs[i].command == IB_USER_VERBS_CMD_REQ_NOTIFY_CQ ? 8 : 16;
+		size += verbs[i].command == IB_USER_VERBS_CMD_REQ_NOTIFY_CQ ?
+			8 : 16;
 		cmd.hdr.command = verbs[i].command;
 		cmd.hdr.in_words = (sizeof(cmd.hdr) + size) / 4;
 		cmd.hdr.out_words = verbs[i].out / 4;
 		errno = 0;
 		ret = write(o->context->cmd_fd, &cmd, sizeof(cmd.hdr) + size);
 		expect(ret < 0, "command %s is obeyed", verbs[i].name);
-		expect(errno == EOPNOTSUPP, "command %s: %s", verbs[i].name, strerror(errno));
+		expect(errno == EOPNOTSUPP, "command %s: %s", verbs[i].name,
+		       strerror(errno));
 	}
 }
 

@@ -29,7 +29,9 @@ static void find_rings(void)
 	char line[512];
 
 	while (maps && fgets(line, sizeof(line), maps)) {
-		if (!strstr(line, "uverbs") || sscanf(line, "%lx-%lx", &from, &to) != 2 || num_rings == ARRAY_SIZE(rings))
+		if (!strstr(line, "uverbs") ||
+		    sscanf(line, "%lx-%lx", &from, &to) != 2 ||
+		    num_rings == ARRAY_SIZE(rings))
 			continue;
 		rings[num_rings++] = (struct ring){ (void *)from, to - from };
 	}
@@ -48,21 +50,31 @@ static void kick(uint32_t qpn)
 
 static void write_noise(struct ring *ring)
 {
-	size_t len = 1 + below(below(4) ? 64 : ring->len), at = below(ring->len);
+	size_t len = 1 + below(below(4) ? 64 : ring->len),
+	       at = below(ring->len);
 
-	random_bytes(ring->mem + at, len < ring->len - at ? len : ring->len - at);
+	random_bytes(ring->mem + at,
+		     len < ring->len - at ? len : ring->len - at);
 }
 
 /* A send request that is almost right. */
 static void write_request(struct objects *o, struct ring *ring)
 {
 	size_t entries = (ring->len - ARX_RING_ENTRIES_OFFSET) / ARX_WQE_ALIGN;
-	uint8_t *at = ring->mem + ARX_RING_ENTRIES_OFFSET + below(entries) * ARX_WQE_ALIGN;
+	uint8_t *at = ring->mem + ARX_RING_ENTRIES_OFFSET +
+		      below(entries) * ARX_WQE_ALIGN;
 	struct arx_send_wqe wqe = {
-		.wr_id = random64(), .opcode = below(17), .num_sge = below(6) ? below(5) : random64(),
-		.flags = random64(), .ex = below(2) ? some_region(o)->rkey : random64(),
-		.inline_len = below(4) ? below(100) : random64(), .srqn = below(4) ? o->xrc_srqn : random64(),
-		.rdma = { .remote_addr = (uintptr_t)o->mem + below(MEM), .rkey = below(3) ? some_region(o)->rkey : random64() },
+		.wr_id = random64(),
+		.opcode = below(17),
+		.num_sge = below(6) ? below(5) : random64(),
+		.flags = random64(),
+		.ex = below(2) ? some_region(o)->rkey : random64(),
+		.inline_len = below(4) ? below(100) : random64(),
+		.srqn = below(4) ? o->xrc_srqn : random64(),
+		.rdma = {
+			.remote_addr = (uintptr_t)o->mem + below(MEM),
+			.rkey = below(3) ? some_region(o)->rkey : random64(),
+		},
 	};
 	if (wqe.opcode == IB_UVERBS_WR_FLUSH && below(8)) {
 		wqe.flush.length = below(4) ? below(MEM) : random64();
@@ -78,16 +90,21 @@ static void write_request(struct objects *o, struct ring *ring)
 		wqe.bind.addr = (uintptr_t)o->mem + below(MEM);
 		wqe.bind.length = below(8) ? below(MEM) : random64();
 		wqe.bind.mr_lkey = below(8) ? some_region(o)->lkey : random64();
-		wqe.bind.mw_rkey = below(8) ? o->mw[below(2)]->rkey : random64();
+		wqe.bind.mw_rkey = below(8) ? o->mw[below(2)]->rkey :
+					      random64();
 		wqe.bind.new_rkey = wqe.bind.mw_rkey ^ below(3);
-		wqe.bind.access = below(8) ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ : random64();
+		wqe.bind.access = IBV_ACCESS_REMOTE_WRITE |
+				  IBV_ACCESS_REMOTE_READ;
+		if (!below(8))
+			wqe.bind.access = random64();
 	} else if (below(4) == 0) {
 		wqe.ex = o->mw[below(2)]->rkey ^ below(3);
 		wqe.rdma.rkey = o->mw[below(2)]->rkey ^ below(3);
 	}
 	struct arx_sge sge = {
 		.addr = below(4) ? (uintptr_t)o->mem + below(MEM) : random64(),
-		.length = below(3) ? below(9000) : random64(), .lkey = below(4) ? some_region(o)->lkey : random64(),
+		.length = below(3) ? below(9000) : random64(),
+		.lkey = below(4) ? some_region(o)->lkey : random64(),
 	};
 	size_t room = ring->mem + ring->len - at;
 
@@ -151,24 +168,30 @@ static struct ring *new_ring(size_t known)
 	return NULL;
 }
 
-static void expect_event(struct objects *o, enum ibv_event_type type, const void *object)
+static void expect_event(struct objects *o, enum ibv_event_type type,
+			 const void *object)
 {
 	struct pollfd async = { .fd = o->context->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
 
-	if (poll(&async, 1, 10000) != 1 || ibv_get_async_event(o->context, &event)) {
+	if (poll(&async, 1, 10000) != 1 ||
+	    ibv_get_async_event(o->context, &event)) {
 		expect(false, "no event, but %s", ibv_event_type_str(type));
 		return;
 	}
-	expect(event.event_type == type && event.element.srq == object, "%s, not %s",
-	       ibv_event_type_str(event.event_type), ibv_event_type_str(type));
+	expect(event.event_type == type && event.element.srq == object,
+	       "%s, not %s", ibv_event_type_str(event.event_type),
+	       ibv_event_type_str(type));
 	ibv_ack_async_event(&event);
 }
 
 static struct ibv_qp *qp_of_srq(struct objects *o, struct ibv_srq *srq)
 {
 	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC, .send_cq = o->cq, .recv_cq = o->cq, .srq = srq,
+		.qp_type = IBV_QPT_RC,
+		.send_cq = o->cq,
+		.recv_cq = o->cq,
+		.srq = srq,
 		.cap = { .max_send_wr = 1, .max_send_sge = 1 },
 	};
 	struct ibv_qp *qp = ibv_create_qp(o->pd, &attr);
@@ -185,7 +208,9 @@ static struct ibv_qp *qp_of_srq(struct objects *o, struct ibv_srq *srq)
  */
 void break_srq(struct objects *o)
 {
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 32, .max_sge = 1 } };
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = 32, .max_sge = 1 },
+	};
 	volatile struct arx_ring_hdr *hdr;
 	struct ibv_srq *srq;
 	size_t known;
@@ -200,7 +225,9 @@ void break_srq(struct objects *o)
 	hdr->prod = hdr->cons + 1000;
 	for (i = 0; i < 2; i++) {
 		struct ibv_qp *qp = qp_of_srq(o, srq), *peer = o->qp[i ? 2 : 0];
-		struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+		struct ibv_send_wr wr = {
+			.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
+		}, *bad;
 		double end = now() + 10;
 		struct ibv_wc wc = {};
 
@@ -209,7 +236,9 @@ void break_srq(struct objects *o)
 		expect(!ibv_post_send(peer, &wr, &bad), "ibv_post_send");
 		while (!ibv_poll_cq(o->cq, 1, &wc) && now() < end)
 			;
-		expect(wc.qp_num == peer->qp_num && wc.status == IBV_WC_REM_OP_ERR, "a SEND to a broken SRQ: %s",
+		expect(wc.qp_num == peer->qp_num &&
+		       wc.status == IBV_WC_REM_OP_ERR,
+		       "a SEND to a broken SRQ: %s",
 		       ibv_wc_status_str(wc.status));
 		if (!i)
 			expect_event(o, IBV_EVENT_SRQ_ERR, srq);
@@ -236,12 +265,14 @@ void abuse_rings(struct objects *o, int seconds)
 
 	make_xrc_objects(o);
 	find_rings();
-	expect(num_rings >= 2 * NUM_QPS, "only %zu mappings of the device were found", num_rings);
+	expect(num_rings >= 2 * NUM_QPS,
+	       "only %zu mappings of the device were found", num_rings);
 	while (now() < end && num_rings) {
 		for (i = 0; i < NUM_QPS; i++)
 			connect_qp(o, o->qp[i], o->qp[i ^ 1]->qp_num, &o->gid);
 		for (i = 0; i < 2; i++)
-			connect_qp(o, o->xrc[i], o->xrc[i ^ 1]->qp_num, &o->gid);
+			connect_qp(o, o->xrc[i], o->xrc[i ^ 1]->qp_num,
+				   &o->gid);
 		for (i = 0; i < 200; i++, count++) {
 			scribble(o);
 			lose_page(o);

@@ -28,14 +28,18 @@
 
 #define THREADS		6
 #define BUFFER		(256 << 10)
-#define ACCESS_REMOTE	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define ACCESS_REMOTE	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+			 IBV_ACCESS_REMOTE_ATOMIC)
 #define GROUPS		4
 /* seconds; all threads share the one CPU of the debug kernel */
 #define HANG		120
 
 enum kind { PD, CQ, SRQ, XRC_SRQ, MR, MW, AH, QP, KINDS };
 
-static const int count_of[KINDS] = { [PD] = 2, [CQ] = 3, [SRQ] = 2, [XRC_SRQ] = 2, [MR] = 4, [MW] = 3, [AH] = 2, [QP] = 8 };
+static const int count_of[KINDS] = {
+	[PD] = 2, [CQ] = 3, [SRQ] = 2, [XRC_SRQ] = 2,
+	[MR] = 4, [MW] = 3, [AH] = 2,  [QP] = 8
+};
 
 /*
  * An object, or NULL. Users hold the lock for reading, creation and destruction
@@ -127,7 +131,9 @@ static void leave_slot(struct slot *slot)
 static struct ibv_sge random_sge(struct ibv_mr *mr)
 {
 	return (struct ibv_sge){
-		(mr && !mr->addr ? 0 : (uintptr_t)buffer) + below(BUFFER - 20000), below(4) ? below(200) : below(20000),
+		(mr && !mr->addr ? 0 : (uintptr_t)buffer) +
+		below(BUFFER - 20000),
+		below(4) ? below(200) : below(20000),
 		mr && below(64) ? mr->lkey : 0,
 	};
 }
@@ -139,10 +145,12 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd)
 {
 	if (!below(4))
 		return ibv_reg_dm_mr(pd, dm, 0, 1 + below(BUFFER),
-				     IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_ZERO_BASED |
+				     IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE |
+				     IBV_ACCESS_ZERO_BASED |
 				     IBV_ACCESS_MW_BIND);
 	return ibv_reg_mr(pd, buffer, below(16) ? BUFFER : 1 + below(BUFFER),
-			  IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE | IBV_ACCESS_MW_BIND |
+			  IBV_ACCESS_LOCAL_WRITE | ACCESS_REMOTE |
+			  IBV_ACCESS_MW_BIND |
 			  (below(4) ? 0 : IBV_ACCESS_ON_DEMAND));
 }
 
@@ -150,7 +158,8 @@ static struct ibv_mr *make_mr(struct ibv_pd *pd)
 static enum ibv_qp_type type_of(int i)
 {
 	static const enum ibv_qp_type types[] = {
-		IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV, IBV_QPT_UC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_UD,
+		IBV_QPT_RC, IBV_QPT_RC, IBV_QPT_XRC_SEND, IBV_QPT_XRC_RECV,
+		IBV_QPT_UC, IBV_QPT_UC, IBV_QPT_UD,	  IBV_QPT_UD,
 	};
 
 	return types[i];
@@ -159,9 +168,13 @@ static enum ibv_qp_type type_of(int i)
 static struct ibv_srq *make_xrc_srq(struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = 1 + below(100), .max_sge = 2 }, .srq_type = IBV_SRQT_XRC, .pd = pd, .cq = cq,
-		.xrcd = shared->xrcd, .comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
-						   IBV_SRQ_INIT_ATTR_CQ,
+		.attr = { .max_wr = 1 + below(100), .max_sge = 2 },
+		.srq_type = IBV_SRQT_XRC,
+		.pd = pd,
+		.cq = cq,
+		.xrcd = shared->xrcd,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
 
 	return ibv_create_srq_ex(shared->context, &attr);
@@ -171,20 +184,32 @@ static struct ibv_srq *make_xrc_srq_of_slots(struct ibv_pd *pd)
 {
 	struct slot *slot = any_slot(CQ);
 	struct ibv_cq *cq = use_slot(slot);
-	void *object = cq ? MAKE("ibv_create_srq_ex", make_xrc_srq(pd, cq)) : NULL;
+	void *object = cq ? MAKE("ibv_create_srq_ex", make_xrc_srq(pd, cq)) :
+			    NULL;
 
 	leave_slot(slot);
 	return object;
 }
 
-static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_cq *other, struct ibv_srq *srq, int i)
+static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq,
+			      struct ibv_cq *other, struct ibv_srq *srq, int i)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = cq, .recv_cq = other, .srq = srq, .pd = pd, .xrcd = shared->xrcd,
-		.comp_mask = type_of(i) == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD,
-		.qp_type = type_of(i), .sq_sig_all = below(2),
-		.cap = { .max_send_wr = 1 + below(64), .max_recv_wr = 1 + below(64), .max_send_sge = 4,
-			 .max_recv_sge = 2, .max_inline_data = 64 },
+		.send_cq = cq,
+		.recv_cq = other,
+		.srq = srq,
+		.pd = pd,
+		.xrcd = shared->xrcd,
+		.comp_mask = type_of(i) == IBV_QPT_XRC_RECV ?
+				     IBV_QP_INIT_ATTR_XRCD :
+				     IBV_QP_INIT_ATTR_PD,
+		.qp_type = type_of(i),
+		.sq_sig_all = below(2),
+		.cap = {
+			.max_send_wr = 1 + below(64),
+			.max_recv_wr = 1 + below(64), .max_send_sge = 4,
+			.max_recv_sge = 2, .max_inline_data = 64,
+		},
 	};
 
 	return ibv_create_qp_ex(shared->context, &attr);
@@ -193,12 +218,15 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_c
 /* Its parts are in use until it is created. */
 static struct ibv_qp *make_qp_of_slots(int i, struct ibv_pd *pd)
 {
-	struct slot *srq = any_slot(SRQ), *cq = any_slot(CQ), *other = any_slot(CQ);
-	void *s = use_slot(srq), *c = use_slot(cq), *d = other == cq ? c : use_slot(other);
+	struct slot *srq = any_slot(SRQ), *cq = any_slot(CQ),
+		    *other = any_slot(CQ);
+	void *s = use_slot(srq), *c = use_slot(cq),
+	     *d = other == cq ? c : use_slot(other);
 	void *object = NULL;
 
 	if (s && c && d)
-		object = MAKE("ibv_create_qp", make_qp(pd, c, d, below(3) ? NULL : s, i));
+		object = MAKE("ibv_create_qp",
+			      make_qp(pd, c, d, below(3) ? NULL : s, i));
 	if (other != cq)
 		leave_slot(other);
 	leave_slot(cq);
@@ -209,10 +237,16 @@ static struct ibv_qp *make_qp_of_slots(int i, struct ibv_pd *pd)
 static void *make_in_pd(enum kind kind, int i, struct ibv_pd *pd)
 {
 	struct ibv_ah_attr to = {
-		.is_global = 1, .port_num = 1,
-		.grh = { .dgid = shared->gid, .sgid_index = shared->gid_index, .hop_limit = 64 },
+		.is_global = 1,
+		.port_num = 1,
+		.grh = {
+			.dgid = shared->gid, .sgid_index = shared->gid_index,
+			.hop_limit = 64,
+		},
 	};
-	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 1 + below(100), .max_sge = 2 } };
+	struct ibv_srq_init_attr srq = {
+		.attr = { .max_wr = 1 + below(100), .max_sge = 2 },
+	};
 
 	switch (kind) {
 	case SRQ:
@@ -222,7 +256,9 @@ static void *make_in_pd(enum kind kind, int i, struct ibv_pd *pd)
 	case MR:
 		return MAKE("ibv_reg_mr", make_mr(pd));
 	case MW:
-		return MAKE("ibv_alloc_mw", ibv_alloc_mw(pd, below(2) ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2));
+		return MAKE("ibv_alloc_mw",
+			    ibv_alloc_mw(pd, below(2) ? IBV_MW_TYPE_1 :
+							IBV_MW_TYPE_2));
 	case AH:
 		return MAKE("ibv_create_ah", ibv_create_ah(pd, &to));
 	default:
@@ -232,7 +268,10 @@ static void *make_in_pd(enum kind kind, int i, struct ibv_pd *pd)
 
 static struct ibv_cq *make_cq(void)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 1 + below(300), .channel = below(4) ? shared->channel : NULL };
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 1 + below(300),
+		.channel = below(4) ? shared->channel : NULL,
+	};
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(shared->context, &attr);
 
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
@@ -298,7 +337,9 @@ static int destroy(enum kind kind, void *object)
 /* The same in the kernel alone, without libarx. */
 static void take_away(enum kind kind, void *object)
 {
-	static const struct { uint32_t command, in_words, out_words; } commands[KINDS] = {
+	static const struct {
+		uint32_t command, in_words, out_words;
+	} commands[KINDS] = {
 		[PD] = { IB_USER_VERBS_CMD_DEALLOC_PD, 3, 0 },
 		[CQ] = { IB_USER_VERBS_CMD_DESTROY_CQ, 6, 2 },
 		[SRQ] = { IB_USER_VERBS_CMD_DESTROY_SRQ, 6, 1 },
@@ -310,15 +351,18 @@ static void take_away(enum kind kind, void *object)
 	};
 	uint32_t handle = kind == PD ? ((struct ibv_pd *)object)->handle :
 			  kind == CQ ? ((struct ibv_cq *)object)->handle :
-			  kind == SRQ || kind == XRC_SRQ ? ((struct ibv_srq *)object)->handle :
+			  kind == SRQ || kind == XRC_SRQ ?
+				       ((struct ibv_srq *)object)->handle :
 			  kind == MR ? ((struct ibv_mr *)object)->handle :
 			  kind == MW ? ((struct ibv_mw *)object)->handle :
-			  kind == AH ? ((struct ibv_ah *)object)->handle : ((struct ibv_qp *)object)->handle;
+			  kind == AH ? ((struct ibv_ah *)object)->handle :
+				       ((struct ibv_qp *)object)->handle;
 	static uint8_t response[16];
 	struct {
 		struct ib_uverbs_cmd_hdr hdr;
 		uint32_t words[4];
-	} cmd = { .hdr = { commands[kind].command, commands[kind].in_words, commands[kind].out_words } };
+	} cmd = { .hdr = { commands[kind].command, commands[kind].in_words,
+			   commands[kind].out_words } };
 	uint64_t to = (uintptr_t)response;
 
 	if (commands[kind].out_words) {
@@ -334,7 +378,8 @@ static void take_away(enum kind kind, void *object)
 
 static void remake(void)
 {
-	static const enum kind often[] = { QP, QP, QP, QP, MR, MR, MW, CQ, CQ, SRQ, XRC_SRQ, AH, PD };
+	static const enum kind often[] = { QP, QP, QP,	QP,	 MR, MR, MW,
+					   CQ, CQ, SRQ, XRC_SRQ, AH, PD };
 	enum kind kind = often[below(ARRAY_SIZE(often))];
 	int i = below(count_of[kind]);
 	struct slot *slot = &slots[kind][i];
@@ -363,14 +408,17 @@ static void on_recv(struct ibv_qp *qp, struct ibv_srq *srq)
 	struct slot *slot = any_slot(MR);
 	struct ibv_mr *mr = use_slot(slot);
 	struct ibv_sge sge = random_sge(mr);
-	struct ibv_recv_wr wr = { .wr_id = random64(), .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr = {
+		.wr_id = random64(), .sg_list = &sge, .num_sge = 1,
+	}, *bad;
 	int k;
 
 	for (k = 0; k < 4; k++) {
 		if (qp)
 			DO("ibv_post_recv", ibv_post_recv(qp, &wr, &bad));
 		else
-			DO("ibv_post_srq_recv", ibv_post_srq_recv(srq, &wr, &bad));
+			DO("ibv_post_srq_recv",
+			   ibv_post_srq_recv(srq, &wr, &bad));
 	}
 	leave_slot(slot);
 }
@@ -389,7 +437,9 @@ static void connect_pair(struct ibv_qp *qp, struct ibv_qp *other)
 static void on_qp_state(struct ibv_qp *qp, int i)
 {
 	struct slot *peer = &slots[QP][i ^ 1];
-	struct ibv_qp_attr attr = { .qp_state = below(7), .cur_qp_state = below(7) };
+	struct ibv_qp_attr attr = {
+		.qp_state = below(7), .cur_qp_state = below(7),
+	};
 	struct ibv_qp_init_attr init;
 	struct ibv_qp *other;
 
@@ -398,7 +448,10 @@ static void on_qp_state(struct ibv_qp *qp, int i)
 		DO("ibv_query_qp", ibv_query_qp(qp, &attr, 0x1fffff, &init));
 		break;
 	case 1:
-		DO("ibv_modify_qp", ibv_modify_qp(qp, &attr, IBV_QP_STATE | (below(4) ? 0 : IBV_QP_CUR_STATE)));
+		DO("ibv_modify_qp",
+		   ibv_modify_qp(qp, &attr,
+				 IBV_QP_STATE |
+				 (below(4) ? 0 : IBV_QP_CUR_STATE)));
 		break;
 	default:
 		other = below(8) ? use_slot(peer) : qp;
@@ -422,7 +475,8 @@ static void on_qp_group(struct ibv_qp *qp)
 }
 
 /* Bind a window, or invalidate it here or there. */
-static void fill_window(struct ibv_send_wr *wr, struct ibv_mr *mr, struct ibv_mw *mw)
+static void fill_window(struct ibv_send_wr *wr, struct ibv_mr *mr,
+			struct ibv_mw *mw)
 {
 	wr->invalidate_rkey = mw->rkey + below(3);
 	if (below(3)) {
@@ -430,19 +484,27 @@ static void fill_window(struct ibv_send_wr *wr, struct ibv_mr *mr, struct ibv_mw
 		wr->bind_mw.mw = mw;
 		wr->bind_mw.rkey = mw->rkey + below(3);
 		wr->bind_mw.bind_info = (struct ibv_mw_bind_info){
-			.mr = mr, .addr = (uintptr_t)buffer + below(BUFFER / 2), .length = below(8) ? below(BUFFER / 2) : 0,
-			.mw_access_flags = ACCESS_REMOTE | (below(8) ? 0 : IBV_ACCESS_ZERO_BASED),
+			.mr = mr,
+			.addr = (uintptr_t)buffer + below(BUFFER / 2),
+			.length = below(8) ? below(BUFFER / 2) : 0,
+			.mw_access_flags =
+				ACCESS_REMOTE |
+				(below(8) ? 0 : IBV_ACCESS_ZERO_BASED),
 		};
 	} else {
 		wr->opcode = below(2) ? IBV_WR_LOCAL_INV : IBV_WR_SEND_WITH_INV;
 	}
 }
 
-static void fill_send(struct ibv_send_wr *wr, struct ibv_qp *qp, struct ibv_sge *sge, struct ibv_mr *mr, struct ibv_ah *ah)
+static void fill_send(struct ibv_send_wr *wr, struct ibv_qp *qp,
+		      struct ibv_sge *sge, struct ibv_mr *mr, struct ibv_ah *ah)
 {
 	*wr = (struct ibv_send_wr){
-		.wr_id = random64(), .sg_list = sge, .num_sge = 1 + below(2),
-		.opcode = below(IBV_WR_ATOMIC_FETCH_AND_ADD + 1), .send_flags = below(4) ? IBV_SEND_SIGNALED : below(8),
+		.wr_id = random64(),
+		.sg_list = sge,
+		.num_sge = 1 + below(2),
+		.opcode = below(IBV_WR_ATOMIC_FETCH_AND_ADD + 1),
+		.send_flags = below(4) ? IBV_SEND_SIGNALED : below(8),
 	};
 	if (qp->qp_type == IBV_QPT_UD) {
 		wr->opcode = below(2) ? IBV_WR_SEND : IBV_WR_SEND_WITH_IMM;
@@ -450,10 +512,12 @@ static void fill_send(struct ibv_send_wr *wr, struct ibv_qp *qp, struct ibv_sge 
 		wr->wr.ud.remote_qpn = qp->qp_num;
 		wr->wr.ud.remote_qkey = QKEY;
 		sge->length %= 1000;
-	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	} else if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		   wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr->num_sge = 1;
 		sge->length = 8;
-		wr->wr.atomic.remote_addr = (uintptr_t)buffer + below(BUFFER / 8) * 8;
+		wr->wr.atomic.remote_addr =
+			(uintptr_t)buffer + below(BUFFER / 8) * 8;
 		wr->wr.atomic.rkey = mr->rkey;
 	} else {
 		wr->wr.rdma.remote_addr = (uintptr_t)buffer + below(BUFFER / 2);
@@ -476,7 +540,8 @@ static uint32_t random_srqn(void)
 
 static void on_qp_send(struct ibv_qp *qp)
 {
-	struct slot *mr_slot = any_slot(MR), *ah_slot = any_slot(AH), *mw_slot = any_slot(MW);
+	struct slot *mr_slot = any_slot(MR), *ah_slot = any_slot(AH),
+		    *mw_slot = any_slot(MW);
 	struct ibv_mr *mr = use_slot(mr_slot);
 	struct ibv_ah *ah = use_slot(ah_slot);
 	struct ibv_mw *mw = use_slot(mw_slot);
@@ -495,7 +560,8 @@ static void on_qp_send(struct ibv_qp *qp)
 		if (mw && qp->qp_type != IBV_QPT_UD) {
 			if (below(6) == 0)
 				fill_window(&wr[k], mr, mw);
-			else if (below(4) == 0 && wr[k].opcode <= IBV_WR_RDMA_READ)
+			else if (below(4) == 0 &&
+				 wr[k].opcode <= IBV_WR_RDMA_READ)
 				wr[k].wr.rdma.rkey = mw->rkey + below(3);
 		}
 		wr[k].next = k + 1 < n ? &wr[k + 1] : NULL;
@@ -557,7 +623,10 @@ static void poll_extended(struct ibv_cq *cq)
 
 static void on_cq(void)
 {
-	struct ibv_modify_cq_attr moderation = { .attr_mask = IBV_CQ_ATTR_MODERATE, .moderate = { below(4), below(100) } };
+	struct ibv_modify_cq_attr moderation = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { below(4), below(100) }
+	};
 	struct slot *slot = any_slot(CQ);
 	struct ibv_cq *cq = use_slot(slot);
 	struct ibv_wc wc[8];
@@ -572,7 +641,8 @@ static void on_cq(void)
 			break;
 		case 1: case 3: case 4:
 			if (cq->channel)
-				DO("ibv_req_notify_cq", ibv_req_notify_cq(cq, below(4) == 0));
+				DO("ibv_req_notify_cq",
+				   ibv_req_notify_cq(cq, below(4) == 0));
 			break;
 		case 6: case 7: case 8:
 			enter("ibv_start_poll");
@@ -580,7 +650,8 @@ static void on_cq(void)
 			break;
 		default:
 			enter("ibv_poll_cq");
-			count_completions(ibv_poll_cq(cq, 1 + below(8), wc), wc);
+			count_completions(ibv_poll_cq(cq, 1 + below(8), wc),
+					  wc);
 		}
 	}
 	leave_slot(slot);
@@ -588,17 +659,21 @@ static void on_cq(void)
 
 static void on_srq(void)
 {
-	struct ibv_srq_attr attr = { .max_wr = 1 + below(200), .srq_limit = below(20) };
+	struct ibv_srq_attr attr = {
+		.max_wr = 1 + below(200), .srq_limit = below(20),
+	};
 	struct slot *slot = any_slot(below(2) ? SRQ : XRC_SRQ);
 	struct ibv_srq *srq = use_slot(slot);
 
 	if (srq) {
 		switch (below(8)) {
 		case 0:
-			DO("ibv_modify_srq", ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
+			DO("ibv_modify_srq",
+			   ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR));
 			break;
 		case 1:
-			DO("ibv_modify_srq", ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+			DO("ibv_modify_srq",
+			   ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
 			break;
 		case 2:
 			DO("ibv_query_srq", ibv_query_srq(srq, &attr));
@@ -613,19 +688,22 @@ static void on_srq(void)
 /* ibv_rereg_mr() changes the struct, so it needs the region alone. */
 static void on_mr(void)
 {
-	int flags = 1 + below(7), access = 0, length = below(16) ? BUFFER : 1 + below(BUFFER);
+	int flags = 1 + below(7), access = 0,
+	    length = below(16) ? BUFFER : 1 + below(BUFFER);
 	struct slot *slot = any_slot(MR), *pd_slot = any_slot(PD);
 	struct ibv_pd *pd;
 
 	if (!rude && pthread_rwlock_trywrlock(&slot->lock))
 		return;
 	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-		access = IBV_ACCESS_LOCAL_WRITE | (below(8) ? ACCESS_REMOTE : 0) |
+		access = IBV_ACCESS_LOCAL_WRITE |
+			 (below(8) ? ACCESS_REMOTE : 0) |
 			 (below(8) ? 0 : IBV_ACCESS_ZERO_BASED);
 	pd = use_slot(pd_slot);
 	enter("ibv_rereg_mr");
 	/* Other access alone does not pin memory that is paged on demand. */
-	if (slot->object && pd && ibv_rereg_mr(slot->object, flags, pd, buffer, length, access) &&
+	if (slot->object && pd &&
+	    ibv_rereg_mr(slot->object, flags, pd, buffer, length, access) &&
 	    errno != EOPNOTSUPP)
 		note("ibv_rereg_mr", errno);
 	leave_slot(pd_slot);
@@ -640,7 +718,8 @@ static void on_device(void)
 	if (below(2))
 		DO("ibv_query_port", ibv_query_port(shared->context, 1, &port));
 	else
-		DO("ibv_query_device_ex", ibv_query_device_ex(shared->context, NULL, &device));
+		DO("ibv_query_device_ex",
+		   ibv_query_device_ex(shared->context, NULL, &device));
 }
 
 /* ---- threads ---- */
@@ -743,7 +822,8 @@ static bool watch(int count, int seconds)
 		usleep(100000);
 		stop = now() > end;
 		for (i = 0, ended = 0; i < count; i++) {
-			if (workers[i].thread && stop && !pthread_tryjoin_np(workers[i].thread, NULL))
+			if (workers[i].thread && stop &&
+			    !pthread_tryjoin_np(workers[i].thread, NULL))
 				workers[i].thread = 0;
 			if (!workers[i].thread) {
 				ended++;
@@ -751,7 +831,8 @@ static bool watch(int count, int seconds)
 				last[i] = workers[i].steps;
 				since[i] = now();
 			} else if (now() - since[i] > HANG) {
-				expect(false, "a thread hangs in %s", workers[i].verb);
+				expect(false, "a thread hangs in %s",
+				       workers[i].verb);
 				return false;
 			}
 		}
@@ -784,14 +865,18 @@ static void make_all(void)
 /* No thread uses anything any more, so everything can be destroyed. */
 static void destroy_all(void)
 {
-	static const enum kind order[] = { QP, AH, MW, MR, SRQ, XRC_SRQ, CQ, PD };
+	static const enum kind order[] = {
+		QP, AH, MW, MR, SRQ, XRC_SRQ, CQ, PD
+	};
 	size_t k;
 	int i;
 
 	for (k = 0; k < ARRAY_SIZE(order); k++)
 		for (i = 0; i < count_of[order[k]]; i++)
 			if (slots[order[k]][i].object)
-				expect(!destroy(order[k], slots[order[k]][i].object), "%s at the end: %s", self->verb,
+				expect(!destroy(order[k],
+						slots[order[k]][i].object),
+				       "%s at the end: %s", self->verb,
 				       strerror(errno));
 }
 
@@ -805,7 +890,8 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 	self = &main_thread;
 	shared = o;
 	rude = rudely;
-	buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	buffer = mmap(NULL, BUFFER, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	fcntl(o->channel->fd, F_SETFL, O_NONBLOCK);
 	fcntl(o->context->async_fd, F_SETFL, O_NONBLOCK);
 	dm = ibv_alloc_dm(o->context, &attr);
@@ -826,9 +912,11 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 	}
 	for (i = 0; i < count; i++)
 		steps += workers[i].steps;
-	printf("# %llu steps, %llu refusals, %llu completions, %llu events\n", (unsigned long long)steps,
-	       (unsigned long long)refusals, (unsigned long long)completions, (unsigned long long)events);
-	expect(completions && events, "nothing was completed, or no event came");
+	printf("# %llu steps, %llu refusals, %llu completions, %llu events\n",
+	       (unsigned long long)steps, (unsigned long long)refusals,
+	       (unsigned long long)completions, (unsigned long long)events);
+	expect(completions && events,
+	       "nothing was completed, or no event came");
 	if (!rude) {
 		stop = false;
 		/* the destruction waits until its events are read */
@@ -837,7 +925,8 @@ void abuse_by_threads(struct objects *o, int seconds, bool rudely)
 		destroy_all();
 		expect(!ibv_free_dm(dm), "ibv_free_dm");
 		stop = true;
-		expect(!unexpected, "%llu errors of other kinds", (unsigned long long)unexpected);
+		expect(!unexpected, "%llu errors of other kinds",
+		       (unsigned long long)unexpected);
 	}
 	print_result(rude ? "threads-rude" : "threads");
 	fflush(stdout);

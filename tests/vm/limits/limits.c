@@ -27,7 +27,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CQES	8000	/* of 64 bytes each, a power of two of them, and a header: 516 KiB */
+/* Of 64 bytes each, a power of two of them, and a header: 516 KiB. */
+#define CQES	8000
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -97,7 +98,8 @@ static void device_memory(void)
 		if (!dm[n])
 			break;
 	}
-	printf("%d MiB of device memory, error %s\n", n, error(n < 100 ? errno : 0));
+	printf("%d MiB of device memory, error %s\n", n,
+	       error(n < 100 ? errno : 0));
 	check(n && !ibv_free_dm(dm[n - 1]), "ibv_free_dm");
 	check(ibv_alloc_dm(context, &attr) != NULL, "one more");
 }
@@ -106,11 +108,18 @@ static void groups(void)
 {
 	struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
 	struct ibv_qp_init_attr attr = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_UD,
+		.cap = {
+			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp *qp = cq ? ibv_create_qp(pd, &attr) : NULL;
-	union ibv_gid gid = { .raw = { [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7 } };
+	union ibv_gid gid = {
+		.raw = { [10] = 0xff, [11] = 0xff, [12] = 239, [13] = 7 }
+	};
 	int n, err = 0;
 
 	check(qp != NULL, "a QP");
@@ -131,8 +140,13 @@ static void make_for_exit(int regions, int qps)
 {
 	struct ibv_cq *cq = ibv_create_cq(context, 1, NULL, NULL, 0);
 	struct ibv_qp_init_attr attr = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1 },
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
 	};
 	char *mem = aligned_alloc(4096, 4096);
 
@@ -142,7 +156,9 @@ static void make_for_exit(int regions, int qps)
 	 * allows.
 	 */
 	while (regions--)
-		check(ibv_reg_mr(pd, mem, regions < 10000 ? 4096 : 0, 0) != NULL, "ibv_reg_mr");
+		check(ibv_reg_mr(pd, mem, regions < 10000 ? 4096 : 0, 0) !=
+			      NULL,
+		      "ibv_reg_mr");
 	while (qps--)
 		check(ibv_create_qp(pd, &attr) != NULL, "ibv_create_qp");
 	printf("ready\n");

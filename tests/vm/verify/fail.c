@@ -31,7 +31,8 @@
 #include "../exporter/exporter.h"
 #include "verify.h"
 
-#define REMOTE_ALL	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define REMOTE_ALL	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+			 IBV_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_ALL	(IBV_ACCESS_LOCAL_WRITE | REMOTE_ALL)
 #define MEM		65536	/* bytes of a side's region */
 #define DEPTH		64
@@ -72,7 +73,9 @@ struct shape { /* differences from case to case; zeros are the default */
 static struct ibv_cq *unguarded_cq(struct ibv_comp_channel *channel, int cqe)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = cqe, .channel = channel, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.cqe = cqe,
+		.channel = channel,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		.flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN,
 	};
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(context, &attr);
@@ -90,22 +93,29 @@ static struct ibv_qp *end_qp(struct end *e, const struct shape *shape)
 {
 	int sge = shape->sge ? shape->sge : 2;
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = e->cq, .recv_cq = e->cq, .srq = e->srq, .qp_type = e->c->qp,
+		.send_cq = e->cq, .recv_cq = e->cq, .srq = e->srq,
+		.qp_type = e->c->qp,
 		.cap = {
-			.max_send_wr = DEPTH, .max_send_sge = sge, .max_inline_data = more.ops ? 0 : 32,
-			.max_recv_wr = e->srq ? 0 : DEPTH, .max_recv_sge = e->srq ? 0 : sge,
+			.max_send_wr = DEPTH, .max_send_sge = sge,
+			.max_inline_data = more.ops ? 0 : 32,
+			.max_recv_wr = e->srq ? 0 : DEPTH,
+			.max_recv_sge = e->srq ? 0 : sge,
 		},
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.pd = e->pd, .send_ops_flags = more.ops,
 	};
 
-	return more.ops ? ibv_create_qp_ex(e->pd->context, &attr) :
-			  ibv_create_qp(e->pd, (struct ibv_qp_init_attr *)&attr);
+	return more.ops ?
+		       ibv_create_qp_ex(e->pd->context, &attr) :
+		       ibv_create_qp(e->pd, (struct ibv_qp_init_attr *)&attr);
 }
 
 static bool end_objects(struct end *e, const struct shape *shape)
 {
-	struct ibv_srq_init_attr srq = { .attr = { .max_wr = DEPTH, .max_sge = 2 } };
+	struct ibv_srq_init_attr srq = {
+		.attr = { .max_wr = DEPTH, .max_sge = 2 },
+	};
 
 	e->pd = shape->pd ? shape->pd : ibv_alloc_pd(context);
 	e->channel = ibv_create_comp_channel(context);
@@ -122,7 +132,8 @@ static bool end_objects(struct end *e, const struct shape *shape)
 		if (!e->srq)
 			return failed("ibv_create_srq: %s", strerror(errno));
 	}
-	if (!region_make(&e->mem, e->pd, MEM, (ACCESS_ALL & ~shape->mr_lacks) | more.mr_access))
+	if (!region_make(&e->mem, e->pd, MEM,
+			 (ACCESS_ALL & ~shape->mr_lacks) | more.mr_access))
 		return false;
 	/* Data of A is not poison, so that B sees where it was written. */
 	if (is(A))
@@ -133,13 +144,15 @@ static bool end_objects(struct end *e, const struct shape *shape)
 	peer_describe(&e->me, e->qp, e->c);
 	e->me.rkey[0] = e->mem.mr->rkey;
 	e->me.addr[0] = (uintptr_t)e->mem.base;
-	return qp_init(e->qp, e->c, (REMOTE_ALL & ~shape->qp_lacks) | more.qp_access);
+	return qp_init(e->qp, e->c,
+		       (REMOTE_ALL & ~shape->qp_lacks) | more.qp_access);
 }
 
 /*
  * Shapes are B's; A has the default one. False on both sides if either fails.
  */
-static bool end_open(struct end *e, const struct config *c, const struct shape *shape)
+static bool end_open(struct end *e, const struct config *c,
+		     const struct shape *shape)
 {
 	static const struct shape usual;
 	bool ok, theirs;
@@ -174,7 +187,8 @@ static void end_close(struct end *e)
 	if (e->cq)
 		check_zero(ibv_destroy_cq(e->cq), "ibv_destroy_cq");
 	if (e->channel)
-		check_zero(ibv_destroy_comp_channel(e->channel), "ibv_destroy_comp_channel");
+		check_zero(ibv_destroy_comp_channel(e->channel),
+			   "ibv_destroy_comp_channel");
 	if (e->ah)
 		check_zero(ibv_destroy_ah(e->ah), "ibv_destroy_ah");
 	if (is(A) && e->mem.mr)
@@ -189,16 +203,24 @@ static void end_close(struct end *e)
 
 static struct ibv_sge piece(struct end *e, size_t offset, uint32_t len)
 {
-	return (struct ibv_sge){ (uintptr_t)e->mem.base + offset, len, e->mem.mr->lkey };
+	return (struct ibv_sge){ (uintptr_t)e->mem.base + offset, len,
+				 e->mem.mr->lkey };
 }
 
-static struct ibv_send_wr request(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge)
+static struct ibv_send_wr request(struct end *e, uint64_t id,
+				  enum ibv_wr_opcode opcode,
+				  struct ibv_sge *sge)
 {
 	struct ibv_send_wr wr = {
-		.wr_id = id, .opcode = opcode, .sg_list = sge, .num_sge = sge ? 1 : 0, .send_flags = IBV_SEND_SIGNALED,
+		.wr_id = id,
+		.opcode = opcode,
+		.sg_list = sge,
+		.num_sge = sge ? 1 : 0,
+		.send_flags = IBV_SEND_SIGNALED,
 	};
 
-	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = e->peer.addr[0];
 		wr.wr.atomic.rkey = e->peer.rkey[0];
 	} else if (e->c->qp == IBV_QPT_UD) {
@@ -228,9 +250,12 @@ static void post_send(struct end *e, uint64_t id, size_t offset, uint32_t len)
 
 static void post_recv_sge(struct end *e, uint64_t id, struct ibv_sge sge)
 {
-	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
 
-	check_zero(e->srq ? ibv_post_srq_recv(e->srq, &wr, &bad) : ibv_post_recv(e->qp, &wr, &bad), "ibv_post_recv");
+	check_zero(e->srq ? ibv_post_srq_recv(e->srq, &wr, &bad) :
+			    ibv_post_recv(e->qp, &wr, &bad),
+		   "ibv_post_recv");
 }
 
 static void post_recv(struct end *e, uint64_t id, size_t offset, uint32_t len)
@@ -262,7 +287,8 @@ static void note_wc(const struct ibv_wc *wc)
 {
 	size_t len = strlen(wcs);
 
-	snprintf(wcs + len, sizeof(wcs) - len, " %lld:%d", (long long)wc->wr_id, wc->status);
+	snprintf(wcs + len, sizeof(wcs) - len, " %lld:%d", (long long)wc->wr_id,
+		 wc->status);
 }
 
 static bool next_wc(struct end *e, struct ibv_wc *wc)
@@ -282,26 +308,32 @@ static bool next_wc(struct end *e, struct ibv_wc *wc)
 
 #define ANY_ID	(~0ull)
 
-static struct ibv_wc expect_either(struct end *e, uint64_t id, enum ibv_wc_status status, enum ibv_wc_status other)
+static struct ibv_wc expect_either(struct end *e, uint64_t id,
+				   enum ibv_wc_status status,
+				   enum ibv_wc_status other)
 {
 	struct ibv_wc wc = {};
 
 	if (has_failed())
 		return wc;	/* not another wait */
 	if (!next_wc(e, &wc))
-		failed("no completion of %llu (%s)", (unsigned long long)id, ibv_wc_status_str(status));
-	else if (id != ANY_ID && wc.wr_id != id)
-		failed("completion of %llu (%s), not of %llu (%s)", (unsigned long long)wc.wr_id,
-		       ibv_wc_status_str(wc.status), (unsigned long long)id, ibv_wc_status_str(status));
-	else if (wc.status != status && wc.status != other)
-		failed("%llu: %s, not %s", (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status),
+		failed("no completion of %llu (%s)", (unsigned long long)id,
 		       ibv_wc_status_str(status));
+	else if (id != ANY_ID && wc.wr_id != id)
+		failed("completion of %llu (%s), not of %llu (%s)",
+		       (unsigned long long)wc.wr_id,
+		       ibv_wc_status_str(wc.status), (unsigned long long)id,
+		       ibv_wc_status_str(status));
+	else if (wc.status != status && wc.status != other)
+		failed("%llu: %s, not %s", (unsigned long long)wc.wr_id,
+		       ibv_wc_status_str(wc.status), ibv_wc_status_str(status));
 	else if (wc.qp_num != e->qp->qp_num)
 		failed("completion with QPN %#x", wc.qp_num);
 	return wc;
 }
 
-static struct ibv_wc expect(struct end *e, uint64_t id, enum ibv_wc_status status)
+static struct ibv_wc expect(struct end *e, uint64_t id,
+			    enum ibv_wc_status status)
 {
 	return expect_either(e, id, status, status);
 }
@@ -323,7 +355,9 @@ static void expect_nothing(struct end *e, int ms)
 
 	pause_ms(ms);
 	if (ibv_poll_cq(e->cq, 1, &wc))
-		failed("unexpected completion of %llu: %s", (unsigned long long)wc.wr_id, ibv_wc_status_str(wc.status));
+		failed("unexpected completion of %llu: %s",
+		       (unsigned long long)wc.wr_id,
+		       ibv_wc_status_str(wc.status));
 }
 
 static enum ibv_qp_state state_of(struct end *e)
@@ -331,7 +365,8 @@ static enum ibv_qp_state state_of(struct end *e)
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr = {};
 
-	check_zero(ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init), "ibv_query_qp");
+	check_zero(ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init),
+		   "ibv_query_qp");
 	return attr.qp_state;
 }
 
@@ -357,12 +392,15 @@ static void expect_event(struct end *e, enum ibv_event_type type)
 	int ms = e->c->limit * 1000 * time_factor;
 	struct ibv_async_event event;
 
-	if (has_failed() || poll(&fd, 1, ms) != 1 || ibv_get_async_event(context, &event)) {
+	if (has_failed() || poll(&fd, 1, ms) != 1 ||
+	    ibv_get_async_event(context, &event)) {
 		failed("no event %s", ibv_event_type_str(type));
 		return;
 	}
 	if (event.event_type != type)
-		failed("event %s before %s", ibv_event_type_str(event.event_type), ibv_event_type_str(type));
+		failed("event %s before %s",
+		       ibv_event_type_str(event.event_type),
+		       ibv_event_type_str(type));
 	ibv_ack_async_event(&event);
 }
 
@@ -373,7 +411,8 @@ static int drop_events(void)
 	struct ibv_async_event event;
 	int count = 0;
 
-	for (; poll(&fd, 1, 0) == 1 && !ibv_get_async_event(context, &event); count++)
+	for (; poll(&fd, 1, 0) == 1 && !ibv_get_async_event(context, &event);
+	     count++)
 		ibv_ack_async_event(&event);
 	return count;
 }
@@ -416,11 +455,15 @@ static int access_for(enum ibv_wr_opcode opcode)
 {
 	if (opcode == IBV_WR_RDMA_READ)
 		return IBV_ACCESS_REMOTE_READ;
-	return opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_ACCESS_REMOTE_WRITE :
-										     IBV_ACCESS_REMOTE_ATOMIC;
+	return opcode == IBV_WR_RDMA_WRITE ||
+			       opcode == IBV_WR_RDMA_WRITE_WITH_IMM ?
+		       IBV_ACCESS_REMOTE_WRITE :
+		       IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-static struct ibv_send_wr refused_request(struct end *e, const struct refusal *r, struct ibv_sge *sge,
+static struct ibv_send_wr refused_request(struct end *e,
+					  const struct refusal *r,
+					  struct ibv_sge *sge,
 					  const struct peer *strange)
 {
 	bool atomic = access_for(r->opcode) == IBV_ACCESS_REMOTE_ATOMIC;
@@ -468,7 +511,8 @@ static struct ibv_send_wr refused_request(struct end *e, const struct refusal *r
 }
 
 /* B's region of another PD, or a deregistered one. */
-static void strange_region(enum twist twist, struct ibv_pd **pd, struct region *mem, struct peer *strange)
+static void strange_region(enum twist twist, struct ibv_pd **pd,
+			   struct region *mem, struct peer *strange)
 {
 	struct peer unused;
 
@@ -488,7 +532,8 @@ static void strange_region(enum twist twist, struct ibv_pd **pd, struct region *
 		*strange = unused;
 }
 
-static void refusal_at_a(struct end *e, const struct refusal *r, const struct peer *strange)
+static void refusal_at_a(struct end *e, const struct refusal *r,
+			 const struct peer *strange)
 {
 	struct ibv_sge sge;
 
@@ -512,7 +557,8 @@ static void refusal_at_b(struct end *e, const struct refusal *r)
 	 * The receive that the refused packet would have used reports the
 	 * refusal.
 	 */
-	if (r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && r->twist != FAR_BEYOND && r->twist != QP_ACCESS)
+	if (r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM && r->twist != FAR_BEYOND &&
+	    r->twist != QP_ACCESS)
 		expect(e, flushed++, IBV_WC_LOC_ACCESS_ERR);
 	expect_flushed(e, flushed, 103);
 	expect_state(e, IBV_QPS_ERR);
@@ -550,11 +596,15 @@ static void refuse(const struct config *c, const struct refusal *r)
 
 static bool refuse_all(const struct config *c, enum ibv_wr_opcode opcode)
 {
-	static const struct refusal access = { .status = IBV_WC_REM_ACCESS_ERR, .other = IBV_WC_REM_ACCESS_ERR };
+	static const struct refusal access = {
+		.status = IBV_WC_REM_ACCESS_ERR, .other = IBV_WC_REM_ACCESS_ERR,
+	};
 	static const char *const names[] = {
-		[RKEY] = "another rkey", [BEYOND] = "beyond", [FAR_BEYOND] = "far beyond", [BEFORE] = "before",
-		[WRAP] = "address wraps", [MR_ACCESS] = "MR access", [QP_ACCESS] = "QP access",
-		[OTHER_PD] = "other PD", [FREED] = "freed MR", [UNALIGNED] = "unaligned",
+		[RKEY] = "another rkey",     [BEYOND] = "beyond",
+		[FAR_BEYOND] = "far beyond", [BEFORE] = "before",
+		[WRAP] = "address wraps",    [MR_ACCESS] = "MR access",
+		[QP_ACCESS] = "QP access",   [OTHER_PD] = "other PD",
+		[FREED] = "freed MR",	     [UNALIGNED] = "unaligned",
 	};
 	bool atomic = access_for(opcode) == IBV_ACCESS_REMOTE_ATOMIC;
 	bool ok = true, theirs;
@@ -562,7 +612,8 @@ static bool refuse_all(const struct config *c, enum ibv_wr_opcode opcode)
 	int twist;
 
 	for (twist = RKEY; twist <= UNALIGNED && ok; twist++) {
-		if (atomic ? twist == FAR_BEYOND || twist == WRAP : twist == UNALIGNED)
+		if (atomic ? twist == FAR_BEYOND || twist == WRAP :
+			     twist == UNALIGNED)
 			continue;
 		r = access;
 		r.opcode = opcode;
@@ -576,18 +627,38 @@ static bool refuse_all(const struct config *c, enum ibv_wr_opcode opcode)
 		refuse(c, &r);
 		ok = !has_failed();
 		if (!ok)
-			fprintf(stderr, "# side %c: %s\n", 'A' + side, names[twist]);
+			fprintf(stderr, "# side %c: %s\n", 'A' + side,
+				names[twist]);
 		ctl_swap(&ok, &theirs, sizeof(ok));
 		ok = ok && theirs;
 	}
 	return ok;
 }
 
-static bool refuse_write(const struct config *c) { return refuse_all(c, IBV_WR_RDMA_WRITE); }
-static bool refuse_write_imm(const struct config *c) { return refuse_all(c, IBV_WR_RDMA_WRITE_WITH_IMM); }
-static bool refuse_read(const struct config *c) { return refuse_all(c, IBV_WR_RDMA_READ); }
-static bool refuse_cas(const struct config *c) { return refuse_all(c, IBV_WR_ATOMIC_CMP_AND_SWP); }
-static bool refuse_faa(const struct config *c) { return refuse_all(c, IBV_WR_ATOMIC_FETCH_AND_ADD); }
+static bool refuse_write(const struct config *c)
+{
+	return refuse_all(c, IBV_WR_RDMA_WRITE);
+}
+
+static bool refuse_write_imm(const struct config *c)
+{
+	return refuse_all(c, IBV_WR_RDMA_WRITE_WITH_IMM);
+}
+
+static bool refuse_read(const struct config *c)
+{
+	return refuse_all(c, IBV_WR_RDMA_READ);
+}
+
+static bool refuse_cas(const struct config *c)
+{
+	return refuse_all(c, IBV_WR_ATOMIC_CMP_AND_SWP);
+}
+
+static bool refuse_faa(const struct config *c)
+{
+	return refuse_all(c, IBV_WR_ATOMIC_FETCH_AND_ADD);
+}
 
 /* ---- receives that do not fit ---- */
 
@@ -595,7 +666,8 @@ static bool refuse_faa(const struct config *c) { return refuse_all(c, IBV_WR_ATO
  * A sends two messages to B's receives; the first receive cannot hold its
  * message.
  */
-static bool bad_receive(const struct config *c, struct ibv_sge (*make)(struct end *e), uint32_t len,
+static bool bad_receive(const struct config *c,
+			struct ibv_sge (*make)(struct end *e), uint32_t len,
 			enum ibv_wc_status at_a, enum ibv_wc_status at_b)
 {
 	struct end e;
@@ -645,24 +717,28 @@ static struct ibv_sge beyond_sge(struct end *e)
 
 static bool send_too_long(const struct config *c)
 {
-	return bad_receive(c, short_sge, 17, IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR);
+	return bad_receive(c, short_sge, 17, IBV_WC_REM_INV_REQ_ERR,
+			   IBV_WC_LOC_LEN_ERR);
 }
 
 static bool recv_bad_lkey(const struct config *c)
 {
-	return bad_receive(c, bad_lkey_sge, 16, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+	return bad_receive(c, bad_lkey_sge, 16, IBV_WC_REM_OP_ERR,
+			   IBV_WC_LOC_PROT_ERR);
 }
 
 static bool recv_beyond(const struct config *c)
 {
-	return bad_receive(c, beyond_sge, 16, IBV_WC_REM_OP_ERR, IBV_WC_LOC_PROT_ERR);
+	return bad_receive(c, beyond_sge, 16, IBV_WC_REM_OP_ERR,
+			   IBV_WC_LOC_PROT_ERR);
 }
 
 /*
  * A message of several packets between QPs with different path MTUs: no packet
  * has the right length. 9.7.4.1.6
  */
-static void path_mtu(const struct config *c, uint32_t theirs, enum ibv_qp_type qp, enum ibv_wr_opcode opcode,
+static void path_mtu(const struct config *c, uint32_t theirs,
+		     enum ibv_qp_type qp, enum ibv_wr_opcode opcode,
 		     enum ibv_wc_status status)
 {
 	struct config mine = *c;
@@ -694,18 +770,23 @@ static bool path_mtus(const struct config *c)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
-		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_SEND, IBV_WC_REM_INV_REQ_ERR);
-		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_RDMA_WRITE, IBV_WC_REM_INV_REQ_ERR);
-		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_RDMA_READ, IBV_WC_BAD_RESP_ERR);
+		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_SEND,
+			 IBV_WC_REM_INV_REQ_ERR);
+		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_RDMA_WRITE,
+			 IBV_WC_REM_INV_REQ_ERR);
+		path_mtu(c, others[i], IBV_QPT_RC, IBV_WR_RDMA_READ,
+			 IBV_WC_BAD_RESP_ERR);
 		path_mtu(c, others[i], IBV_QPT_UC, IBV_WR_SEND, IBV_WC_SUCCESS);
-		path_mtu(c, others[i], IBV_QPT_UC, IBV_WR_RDMA_WRITE, IBV_WC_SUCCESS);
+		path_mtu(c, others[i], IBV_QPT_UC, IBV_WR_RDMA_WRITE,
+			 IBV_WC_SUCCESS);
 	}
 	return !has_failed();
 }
 
 /* ---- requests that the requester refuses ---- */
 
-static bool local_error(const struct config *c, enum ibv_wr_opcode opcode, struct ibv_sge (*make)(struct end *e))
+static bool local_error(const struct config *c, enum ibv_wr_opcode opcode,
+			struct ibv_sge (*make)(struct end *e))
 {
 	struct ibv_sge sge;
 	struct end e;
@@ -750,7 +831,8 @@ static bool read_no_local_write(const struct config *c)
 	struct ibv_sge sge;
 	struct end e;
 
-	if (end_open(&e, c, NULL) && is(A) && region_make(&mem, e.pd, MEM, IBV_ACCESS_REMOTE_READ)) {
+	if (end_open(&e, c, NULL) && is(A) &&
+	    region_make(&mem, e.pd, MEM, IBV_ACCESS_REMOTE_READ)) {
 		sge = (struct ibv_sge){ (uintptr_t)mem.base, 64, mem.mr->lkey };
 		post(&e, request(&e, 1, IBV_WR_RDMA_READ, &sge));
 		post_send(&e, 2, 0, 16);
@@ -772,14 +854,24 @@ struct own_fault {
 	enum ibv_qp_type qp;
 	enum ibv_wr_opcode opcode;
 	enum { LKEY, SECOND_LKEY, LOCAL_BEYOND, LOCAL_PD } fault;
-	enum { NOTHING, NO_RECEIVE, SHORT_RECEIVE, BAD_RKEY, BAD_QKEY, IN_ERROR } theirs;
+	enum {
+		NOTHING,
+		NO_RECEIVE,
+		SHORT_RECEIVE,
+		BAD_RKEY,
+		BAD_QKEY,
+		IN_ERROR
+	} theirs;
 	bool unsignalled;
 };
 
-static void own_fault_post(struct end *e, const struct own_fault *f, struct region *strange)
+static void own_fault_post(struct end *e, const struct own_fault *f,
+			   struct region *strange)
 {
-	bool atomic = f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || f->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	uint32_t half = atomic || f->opcode == IBV_WR_ATOMIC_WRITE ? 4 : f->theirs == SHORT_RECEIVE ? 5000 : 40;
+	bool atomic = f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		      f->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	uint32_t half = atomic || f->opcode == IBV_WR_ATOMIC_WRITE ? 4 :
+			f->theirs == SHORT_RECEIVE ? 5000 : 40;
 	struct ibv_sge sge[2] = { piece(e, 0, half), piece(e, 8192, half) };
 	struct ibv_send_wr wr = request(e, 1, f->opcode, sge);
 
@@ -836,7 +928,8 @@ static void own_fault(const struct config *c, const struct own_fault *f)
 		post_send(&e, 2, 0, 16);
 		expect(&e, 1, IBV_WC_LOC_PROT_ERR);
 		expect_flushed(&e, 2, 2);
-		expect_state(&e, f->qp == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE);
+		expect_state(&e,
+			     f->qp == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE);
 	}
 	ctl_barrier();
 	if (is(B)) {
@@ -844,7 +937,8 @@ static void own_fault(const struct config *c, const struct own_fault *f)
 		 * A datagram may still be in flight when its send is complete.
 		 */
 		expect_nothing(&e, ud ? 2 : 0);
-		expect_state(&e, f->theirs == IN_ERROR ? IBV_QPS_ERR : IBV_QPS_RTS);
+		expect_state(&e,
+			     f->theirs == IN_ERROR ? IBV_QPS_ERR : IBV_QPS_RTS);
 	}
 close:
 	end_close(&e);
@@ -870,8 +964,10 @@ static const struct own_fault own_faults[] = {
 	{ IBV_QPT_RC, IBV_WR_RDMA_READ, LKEY, BAD_RKEY, false },
 	{ IBV_QPT_RC, IBV_WR_RDMA_READ, SECOND_LKEY, IN_ERROR, true },
 	{ IBV_QPT_RC, IBV_WR_RDMA_READ, LOCAL_PD, NOTHING, false },
-	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, SECOND_LKEY, NOTHING, false },
-	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, LOCAL_BEYOND, BAD_RKEY, true },
+	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, SECOND_LKEY, NOTHING,
+	  false },
+	{ IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, LOCAL_BEYOND, BAD_RKEY,
+	  true },
 	{ IBV_QPT_RC, IBV_WR_ATOMIC_CMP_AND_SWP, LOCAL_PD, IN_ERROR, false },
 	{ IBV_QPT_RC, IBV_WR_ATOMIC_WRITE, SECOND_LKEY, NOTHING, false },
 	{ IBV_QPT_RC, IBV_WR_ATOMIC_WRITE, LOCAL_BEYOND, BAD_RKEY, true },
@@ -898,7 +994,9 @@ static bool own_faults_first(const struct config *c)
 		own_fault(c, &own_faults[i]);
 		ok = !has_failed();
 		if (!ok)
-			fprintf(stderr, "# side %c: fault %zu of own_faults[]\n", 'A' + side, i);
+			fprintf(stderr,
+				"# side %c: fault %zu of own_faults[]\n",
+				'A' + side, i);
 		ctl_swap(&ok, &theirs, sizeof(ok));
 		ok = ok && theirs;
 	}
@@ -1033,14 +1131,16 @@ static bool reset_and_reuse(const struct config *c)
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 8; i++)
 			if (is(A))
-				post_send(&e, 1 + i, 0, 16);	/* waits for a receive */
+				post_send(&e, 1 + i, 0,
+					  16); /* waits for a receive */
 		ctl_barrier();
 		to_state(&e, IBV_QPS_RESET);
 		expect_nothing(&e, 5);
 		ctl_barrier();
 		e.me.psn = (e.me.psn + 0x1000) & 0xffffff;
 		ctl_swap(&e.me, &e.peer, sizeof(e.me));
-		if (!qp_init(e.qp, &wait, REMOTE_ALL) || !qp_connect(e.qp, &wait, e.me.psn, &e.peer))
+		if (!qp_init(e.qp, &wait, REMOTE_ALL) ||
+		    !qp_connect(e.qp, &wait, e.me.psn, &e.peer))
 			failed("round %d", round);
 		ctl_barrier();
 	}
@@ -1061,7 +1161,9 @@ close:
 static bool zero_length(const struct config *c)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
-		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+		IBV_WR_SEND,	   IBV_WR_SEND_WITH_IMM,
+		IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
+		IBV_WR_RDMA_READ,
 	};
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
@@ -1177,7 +1279,8 @@ static bool solicited(const struct config *c)
 	}
 	for (i = 0; is(B) && i < 3; i++) {
 		ctl_barrier();
-		if (has_cq_event(&e, i == 1 ? 1000 * time_factor : 50 * time_factor) != (i == 1))
+		if (has_cq_event(&e, i == 1 ? 1000 * time_factor :
+					      50 * time_factor) != (i == 1))
 			failed("message %d: %s event", i, i == 1 ? "no" : "an");
 		ctl_barrier();
 	}
@@ -1204,7 +1307,8 @@ static bool srq_limit(const struct config *c)
 	if (is(B)) {
 		for (i = 0; i < 10; i++)
 			post_recv(&e, 101 + i, 0, 64);
-		check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_LIMIT), "ibv_modify_srq");
+		check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_LIMIT),
+			   "ibv_modify_srq");
 	}
 	ctl_barrier();
 	for (i = 0; is(A) && i < 6; i++) {
@@ -1271,7 +1375,9 @@ static bool error_events(const struct config *c)
 /* SQD: posted requests wait; SQ_DRAINED says that earlier ones have ended. */
 static bool sq_drain(const struct config *c)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1 };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1,
+	};
 	struct end e;
 	int i;
 
@@ -1283,7 +1389,10 @@ static bool sq_drain(const struct config *c)
 	ctl_barrier();
 	if (is(A)) {
 		post_send(&e, 1, 0, 16);
-		check_zero(ibv_modify_qp(e.qp, &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), "modify to SQD");
+		check_zero(ibv_modify_qp(e.qp, &attr,
+					 IBV_QP_STATE |
+					 IBV_QP_EN_SQD_ASYNC_NOTIFY),
+			   "modify to SQD");
 		expect_event(&e, IBV_EVENT_SQ_DRAINED);
 		expect(&e, 1, IBV_WC_SUCCESS);
 		post_send(&e, 2, 0, 16);
@@ -1346,7 +1455,8 @@ static void fill_queue(struct end *e)
 static void fill_recv_queue(struct end *e)
 {
 	struct ibv_sge sge = piece(e, 0, 16);
-	struct ibv_recv_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_recv_wr wr = { .wr_id = 1, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
 	int i, err = 0;
 
 	for (i = 0; !err && i < 100000; i++)
@@ -1536,7 +1646,8 @@ close:
  */
 static bool write_last(const struct config *c)
 {
-	static const uint32_t lengths[] = { 2, 3, 7, 8, 15, 64, 100, 4096, 4097, 60000 };
+	static const uint32_t lengths[] = { 2,	3,   7,	   8,	 15,
+					    64, 100, 4096, 4097, 60000 };
 	volatile uint8_t *last;
 	struct ibv_sge sge;
 	struct end e;
@@ -1563,7 +1674,8 @@ static bool write_last(const struct config *c)
 		for (j = 0; j < (int)len && e.mem.base[j] == (uint8_t)i; j++)
 			;
 		if (j < (int)len)
-			failed("round %d: byte %d of %u is %#x when the last is there", i, j, len, e.mem.base[j]);
+			failed("round %d: byte %d of %u is %#x when the last is there",
+			       i, j, len, e.mem.base[j]);
 		repoison(&e, 0, len);
 	}
 	for (; i <= 200; i++)
@@ -1634,12 +1746,18 @@ static bool send_inv(const struct config *c)
 			 * that has.
 			 */
 			check_zero(ibv_dereg_mr(e.mem.mr), "ibv_dereg_mr");
-			e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND);
-			wr = (struct ibv_send_wr){ .wr_id = 1, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
+			e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM,
+					      ACCESS_ALL | IBV_ACCESS_MW_BIND);
+			wr = (struct ibv_send_wr){
+				.wr_id = 1, .opcode = IBV_WR_BIND_MW,
+				.send_flags = IBV_SEND_SIGNALED,
+			};
 			wr.bind_mw.mw = mw;
 			wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
 			wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
-				.mr = e.mem.mr, .addr = (uintptr_t)e.mem.base, .length = 4096,
+				.mr = e.mem.mr,
+				.addr = (uintptr_t)e.mem.base,
+				.length = 4096,
 				.mw_access_flags = IBV_ACCESS_REMOTE_WRITE,
 			};
 			check_zero(ibv_post_send(e.qp, &wr, &bad), "bind");
@@ -1664,8 +1782,10 @@ static bool send_inv(const struct config *c)
 		expect(&e, 3, IBV_WC_REM_ACCESS_ERR);
 	} else if (is(B) && can) {
 		wc = expect(&e, 101, IBV_WC_SUCCESS);
-		if (!(wc.wc_flags & IBV_WC_WITH_INV) || wc.invalidated_rkey != e.me.rkey[0])
-			failed("flags %#x, invalidated rkey %#x", wc.wc_flags, wc.invalidated_rkey);
+		if (!(wc.wc_flags & IBV_WC_WITH_INV) ||
+		    wc.invalidated_rkey != e.me.rkey[0])
+			failed("flags %#x, invalidated rkey %#x", wc.wc_flags,
+			       wc.invalidated_rkey);
 		repoison(&e, 0, 16);
 		repoison(&e, 8192, 16);
 	}
@@ -1695,9 +1815,11 @@ static bool send_inv_bad(const struct config *c)
 		wr = request(&e, 1, IBV_WR_SEND_WITH_INV, &sge);
 		wr.invalidate_rkey = e.peer.rkey[0] ^ 0x5a00;
 		post(&e, wr);
-		if (!next_wc(&e, &wc) || (wc.status != IBV_WC_REM_ACCESS_ERR && wc.status != IBV_WC_REM_OP_ERR &&
+		if (!next_wc(&e, &wc) || (wc.status != IBV_WC_REM_ACCESS_ERR &&
+					  wc.status != IBV_WC_REM_OP_ERR &&
 					  wc.status != IBV_WC_REM_INV_REQ_ERR))
-			failed("invalidation of a key that is none: %s", ibv_wc_status_str(wc.status));
+			failed("invalidation of a key that is none: %s",
+			       ibv_wc_status_str(wc.status));
 	}
 	ctl_barrier();
 	if (is(B)) {
@@ -1721,17 +1843,25 @@ static bool query(const struct config *c)
 
 	if (!end_open(&e, c, NULL))
 		goto close;
-	check_zero(ibv_query_qp(e.qp, &a, IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_AV | IBV_QP_TIMEOUT, &init),
+	check_zero(ibv_query_qp(e.qp, &a,
+				IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_AV |
+				IBV_QP_TIMEOUT,
+				&init),
 		   "ibv_query_qp");
-	if (a.qp_state != IBV_QPS_RTS || a.dest_qp_num != e.peer.qpn || a.timeout != c->timeout ||
-	    a.retry_cnt != c->retry || a.rnr_retry != c->rnr_retry || a.min_rnr_timer != c->rnr_timer ||
-	    memcmp(&a.ah_attr.grh.dgid, &e.peer.gid, 16) || a.qp_access_flags != REMOTE_ALL || a.sq_psn != e.me.psn ||
+	if (a.qp_state != IBV_QPS_RTS || a.dest_qp_num != e.peer.qpn ||
+	    a.timeout != c->timeout || a.retry_cnt != c->retry ||
+	    a.rnr_retry != c->rnr_retry || a.min_rnr_timer != c->rnr_timer ||
+	    memcmp(&a.ah_attr.grh.dgid, &e.peer.gid, 16) ||
+	    a.qp_access_flags != REMOTE_ALL || a.sq_psn != e.me.psn ||
 	    a.rq_psn != e.peer.psn)
 		failed("an attribute is not what was set: state %d dest %#x timeout %u retry %u rnr %u timer %u access %#x sq_psn %#x rq_psn %#x",
-		       a.qp_state, a.dest_qp_num, a.timeout, a.retry_cnt, a.rnr_retry, a.min_rnr_timer,
-		       a.qp_access_flags, a.sq_psn, a.rq_psn);
-	if (init.cap.max_send_wr < DEPTH || init.cap.max_recv_wr < DEPTH || init.cap.max_inline_data < 32)
-		failed("capabilities: %u %u %u", init.cap.max_send_wr, init.cap.max_recv_wr, init.cap.max_inline_data);
+		       a.qp_state, a.dest_qp_num, a.timeout, a.retry_cnt,
+		       a.rnr_retry, a.min_rnr_timer, a.qp_access_flags,
+		       a.sq_psn, a.rq_psn);
+	if (init.cap.max_send_wr < DEPTH || init.cap.max_recv_wr < DEPTH ||
+	    init.cap.max_inline_data < 32)
+		failed("capabilities: %u %u %u", init.cap.max_send_wr,
+		       init.cap.max_recv_wr, init.cap.max_inline_data);
 close:
 	end_close(&e);
 	return !has_failed();
@@ -1819,10 +1949,13 @@ static bool resize_srq(const struct config *c)
 			failed("ibv_modify_srq to 4: %d", err);
 		post_recv(&e, 101 + 8, 0, 16);
 		attr = (struct ibv_srq_attr){ .max_wr = 300, .srq_limit = 1 };
-		check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), "ibv_modify_srq to 300");
+		check_zero(ibv_modify_srq(e.srq, &attr,
+					  IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT),
+			   "ibv_modify_srq to 300");
 		check_zero(ibv_query_srq(e.srq, &attr), "ibv_query_srq");
 		if (attr.max_wr < 300 || attr.srq_limit != 1)
-			failed("max_wr %u, limit %u", attr.max_wr, attr.srq_limit);
+			failed("max_wr %u, limit %u", attr.max_wr,
+			       attr.srq_limit);
 		for (i = 9; i < 20; i++)
 			post_recv(&e, 101 + i, 0, 16);
 	}
@@ -1933,7 +2066,8 @@ static void expect_overrun(struct end *e, int cqe, uint64_t first)
 	for (i = 0; i < cqe; i++)
 		expect(e, first + i, IBV_WC_SUCCESS);
 	if (ibv_poll_cq(e->cq, 1, &wc) > 0)
-		failed("a completion of %llu after the overrun", (unsigned long long)wc.wr_id);
+		failed("a completion of %llu after the overrun",
+		       (unsigned long long)wc.wr_id);
 	expect_no_event();
 }
 
@@ -1990,7 +2124,8 @@ static bool cq_overrun_recv(const struct config *c)
 				failed("no completion of a SEND that B could not complete");
 		} while (!has_failed() && wc.status == IBV_WC_SUCCESS);
 		if (wc.wr_id < (uint64_t)cqe)
-			failed("SEND %llu of %d failed", (unsigned long long)wc.wr_id, cqe);
+			failed("SEND %llu of %d failed",
+			       (unsigned long long)wc.wr_id, cqe);
 		expect_state(&e, IBV_QPS_ERR);
 	} else {
 		expect_overrun(&e, e.cq->cqe, 101);
@@ -2051,7 +2186,8 @@ close:
 /* ---- static rates ---- */
 
 /* How long so many requests take, in seconds, two at a time */
-static double duration(struct end *e, enum ibv_wr_opcode opcode, uint32_t len, int count)
+static double duration(struct end *e, enum ibv_wr_opcode opcode, uint32_t len,
+		       int count)
 {
 	struct ibv_sge sge = piece(e, 0, len);
 	double start = now();
@@ -2070,7 +2206,8 @@ static double duration(struct end *e, enum ibv_wr_opcode opcode, uint32_t len, i
  * Addresses of both sides allow 2.5 Gbit/s. A machine that is late may catch up
  * 2 ms; what such a time is worth is not judged.
  */
-static void at_rate(const struct config *c, enum ibv_qp_type qp, enum ibv_wr_opcode opcode)
+static void at_rate(const struct config *c, enum ibv_qp_type qp,
+		    enum ibv_wr_opcode opcode)
 {
 	const double least = 200 * 65536 * 8 / 2.5e9 - 0.003;
 	struct config slow = *c;
@@ -2082,12 +2219,14 @@ static void at_rate(const struct config *c, enum ibv_qp_type qp, enum ibv_wr_opc
 	slow.qp = qp;
 	slow.static_rate = IBV_RATE_2_5_GBPS;
 	if (end_open(&e, &slow, NULL) && is(A)) {
-		check_zero(ibv_query_qp(e.qp, &attr, IBV_QP_AV, &init), "ibv_query_qp");
+		check_zero(ibv_query_qp(e.qp, &attr, IBV_QP_AV, &init),
+			   "ibv_query_qp");
 		if (attr.ah_attr.static_rate != IBV_RATE_2_5_GBPS)
 			failed("the QP says rate %d", attr.ah_attr.static_rate);
 		took = duration(&e, opcode, 65536, 200);
 		if (took < least)
-			failed("%.1f ms, less than the rate's %.1f ms", took * 1e3, least * 1e3);
+			failed("%.1f ms, less than the rate's %.1f ms",
+			       took * 1e3, least * 1e3);
 	}
 	ctl_barrier();
 	if (is(B) && opcode == IBV_WR_RDMA_WRITE)
@@ -2098,7 +2237,10 @@ static void at_rate(const struct config *c, enum ibv_qp_type qp, enum ibv_wr_opc
 static bool static_rate(const struct config *c)
 {
 	struct ibv_ah_attr none = {
-		.is_global = 1, .port_num = 1, .static_rate = 1, .grh = { .sgid_index = gid_index(c->gid), .hop_limit = 64 },
+		.is_global = 1,
+		.port_num = 1,
+		.static_rate = 1,
+		.grh = { .sgid_index = gid_index(c->gid), .hop_limit = 64 },
 	};
 	struct end e;
 
@@ -2108,7 +2250,8 @@ static bool static_rate(const struct config *c)
 	if (end_open(&e, c, NULL)) {
 		none.grh.dgid = e.peer.gid;
 		if (ibv_create_ah(e.pd, &none) || errno != EINVAL)
-			failed("an AH of a rate that does not exist: %s", strerror(errno));
+			failed("an AH of a rate that does not exist: %s",
+			       strerror(errno));
 	}
 	end_close(&e);
 	return !has_failed();
@@ -2121,24 +2264,39 @@ struct member {
 	struct ibv_qp *qp;
 };
 
-static bool member_open(struct member *m, struct end *e, const union ibv_gid *group, uint32_t flags)
+static bool member_open(struct member *m, struct end *e,
+			const union ibv_gid *group, uint32_t flags)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY,
+	};
 	struct ibv_qp_init_attr_ex init = {
-		.qp_type = IBV_QPT_UD, .cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1 },
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS, .pd = e->pd, .create_flags = flags,
+		.qp_type = IBV_QPT_UD,
+		.cap = {
+			.max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_CREATE_FLAGS,
+		.pd = e->pd,
+		.create_flags = flags,
 	};
 
 	m->cq = ibv_create_cq(context, 16, NULL, NULL, 0);
 	init.send_cq = init.recv_cq = m->cq;
 	m->qp = m->cq ? ibv_create_qp_ex(context, &init) : NULL;
 	if (!m->qp)
-		return failed("a QP with flags %#x: %s", flags, strerror(errno));
-	check_zero(ibv_modify_qp(m->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), "to INIT");
+		return failed("a QP with flags %#x: %s", flags,
+			      strerror(errno));
+	check_zero(ibv_modify_qp(m->qp, &attr,
+				 IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+				 IBV_QP_PORT | IBV_QP_QKEY),
+		   "to INIT");
 	attr.qp_state = IBV_QPS_RTR;
 	check_zero(ibv_modify_qp(m->qp, &attr, IBV_QP_STATE), "to RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	check_zero(ibv_modify_qp(m->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), "to RTS");
+	check_zero(ibv_modify_qp(m->qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN),
+		   "to RTS");
 	check_zero(ibv_attach_mcast(m->qp, group, 0), "ibv_attach_mcast");
 	return !has_failed();
 }
@@ -2146,19 +2304,28 @@ static bool member_open(struct member *m, struct end *e, const union ibv_gid *gr
 static void member_close(struct member *m, const union ibv_gid *group)
 {
 	if (m->qp) {
-		check_zero(ibv_detach_mcast(m->qp, group, 0), "ibv_detach_mcast");
+		check_zero(ibv_detach_mcast(m->qp, group, 0),
+			   "ibv_detach_mcast");
 		check_zero(ibv_destroy_qp(m->qp), "ibv_destroy_qp");
 	}
 	if (m->cq)
 		check_zero(ibv_destroy_cq(m->cq), "ibv_destroy_cq");
 }
 
-static void member_send(struct member *m, struct end *e, struct ibv_ah *ah, uint32_t imm)
+static void member_send(struct member *m, struct end *e, struct ibv_ah *ah,
+			uint32_t imm)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)e->mem.base, .length = 8, .lkey = e->mem.mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->mem.base, .length = 8,
+		.lkey = e->mem.mr->lkey,
+	};
 	struct ibv_send_wr wr = {
-		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED,
-		.imm_data = htonl(imm), .wr.ud = { .ah = ah, .remote_qpn = 0xffffff, .remote_qkey = QKEY },
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1,
+		.opcode = IBV_WR_SEND_WITH_IMM, .send_flags = IBV_SEND_SIGNALED,
+		.imm_data = htonl(imm),
+		.wr.ud = {
+			.ah = ah, .remote_qpn = 0xffffff, .remote_qkey = QKEY,
+		},
 	}, *bad;
 
 	check_zero(ibv_post_send(m->qp, &wr, &bad), "ibv_post_send to a group");
@@ -2166,14 +2333,19 @@ static void member_send(struct member *m, struct end *e, struct ibv_ah *ah, uint
 
 static void member_post_recv(struct member *m, struct end *e)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)e->mem.base, .length = 128, .lkey = e->mem.mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = 2, .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)e->mem.base, .length = 128,
+		.lkey = e->mem.mr->lkey,
+	};
+	struct ibv_recv_wr wr = { .wr_id = 2, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad;
 
 	check_zero(ibv_post_recv(m->qp, &wr, &bad), "ibv_post_recv");
 }
 
 /* The next datagram has @imm. */
-static void member_expect(struct member *m, const struct config *c, uint32_t imm)
+static void member_expect(struct member *m, const struct config *c,
+			  uint32_t imm)
 {
 	double end = now() + c->limit * time_factor;
 	struct ibv_wc wc;
@@ -2181,9 +2353,12 @@ static void member_expect(struct member *m, const struct config *c, uint32_t imm
 	while (!has_failed()) {
 		if (now() > end) {
 			failed("datagram %u of the group did not come", imm);
-		} else if (ibv_poll_cq(m->cq, 1, &wc) == 1 && wc.opcode & IBV_WC_RECV) {
+		} else if (ibv_poll_cq(m->cq, 1, &wc) == 1 &&
+			   wc.opcode & IBV_WC_RECV) {
 			if (wc.status || ntohl(wc.imm_data) != imm)
-				failed("datagram %u, status %s, not %u", ntohl(wc.imm_data), ibv_wc_status_str(wc.status), imm);
+				failed("datagram %u, status %s, not %u",
+				       ntohl(wc.imm_data),
+				       ibv_wc_status_str(wc.status), imm);
 			return;
 		}
 	}
@@ -2206,7 +2381,9 @@ static bool own_multicast(const struct config *c)
 	if (!end_open(&e, c, NULL) || !is(A))
 		goto close;
 	ah = ah_make(e.pd, c, &group);
-	if (!ah || !member_open(&blocks, &e, &group, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
+	if (!ah ||
+	    !member_open(&blocks, &e, &group,
+			 IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
 	    !member_open(&all, &e, &group, 0))
 		goto close;
 	for (i = 0; i < 4; i++) {
@@ -2255,7 +2432,8 @@ static void expect_until(struct end *e, int count, enum ibv_wc_status status)
 		if (!next_wc(e, &wc))
 			failed("%d completions of %d", i, count);
 		else if (wc.wr_id != 1ull + i)
-			failed("completion of %llu, not of %d", (unsigned long long)wc.wr_id, 1 + i);
+			failed("completion of %llu, not of %d",
+			       (unsigned long long)wc.wr_id, 1 + i);
 		else if (wc.status == want && wc.status)
 			want = IBV_WC_WR_FLUSH_ERR;
 		else if (wc.status && wc.status != want)
@@ -2294,9 +2472,12 @@ static bool dereg_busy(const struct config *c)
 			e.mem.mr = NULL;
 		}
 		if (is(A))
-			expect_until(&e, DEPTH, round % 2 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_LOC_PROT_ERR);
+			expect_until(&e, DEPTH,
+				     round % 2 ? IBV_WC_REM_ACCESS_ERR :
+						 IBV_WC_LOC_PROT_ERR);
 		if (!e.mem.mr)
-			e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL);
+			e.mem.mr =
+				ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL);
 		if (!e.mem.mr)
 			failed("ibv_reg_mr: %s", strerror(errno));
 		reconnect(&e);
@@ -2320,13 +2501,17 @@ static bool rereg_busy(const struct config *c)
 	if (!end_open(&e, c, NULL))
 		goto close;
 	for (round = 0; round < BUSY_ROUNDS; round++) {
-		flags = round % 2 ? IBV_REREG_MR_CHANGE_TRANSLATION : IBV_REREG_MR_CHANGE_ACCESS;
+		flags = round % 2 ? IBV_REREG_MR_CHANGE_TRANSLATION :
+				    IBV_REREG_MR_CHANGE_ACCESS;
 		if (is(A)) {
 			post_writes(&e, DEPTH);
-			expect_until(&e, DEPTH, round % 2 ? IBV_WC_REM_ACCESS_ERR : IBV_WC_SUCCESS);
+			expect_until(&e, DEPTH,
+				     round % 2 ? IBV_WC_REM_ACCESS_ERR :
+						 IBV_WC_SUCCESS);
 		}
 		for (i = 0; is(B) && i < 4; i++)
-			if (ibv_rereg_mr(e.mem.mr, flags, NULL, e.mem.base, MEM, round % 2 ? 0 : ACCESS_ALL))
+			if (ibv_rereg_mr(e.mem.mr, flags, NULL, e.mem.base, MEM,
+					 round % 2 ? 0 : ACCESS_ALL))
 				failed("ibv_rereg_mr: %s", strerror(errno));
 		reconnect(&e);
 	}
@@ -2348,7 +2533,8 @@ static void give(struct end *e, uint32_t rkey, uint64_t addr)
 }
 
 /* A request of A at byte @at of what B gave; connect anew if it is refused. */
-static void try_remote(struct end *e, enum ibv_wr_opcode opcode, int at, uint32_t len, bool ok)
+static void try_remote(struct end *e, enum ibv_wr_opcode opcode, int at,
+		       uint32_t len, bool ok)
 {
 	struct ibv_sge sge = piece(e, 0, len);
 	struct ibv_send_wr wr = request(e, 1, opcode, &sge);
@@ -2381,14 +2567,22 @@ struct window {
 };
 
 /* B's own request that binds (or, with 0 bytes, ends) a window. */
-static void bind_window(struct end *e, struct window *w, size_t from, size_t len, int access,
-			enum ibv_wc_status status)
+static void bind_window(struct end *e, struct window *w, size_t from,
+			size_t len, int access, enum ibv_wc_status status)
 {
 	struct ibv_mw_bind_info info = {
-		.mr = e->mem.mr, .addr = (uintptr_t)e->mem.base + from, .length = len, .mw_access_flags = access,
+		.mr = e->mem.mr,
+		.addr = (uintptr_t)e->mem.base + from,
+		.length = len,
+		.mw_access_flags = access,
 	};
-	struct ibv_mw_bind bind = { .wr_id = 50, .send_flags = IBV_SEND_SIGNALED, .bind_info = info };
-	struct ibv_send_wr wr = { .wr_id = 50, .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_mw_bind bind = {
+		.wr_id = 50, .send_flags = IBV_SEND_SIGNALED, .bind_info = info,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = 50, .opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+	};
 	struct ibv_wc wc;
 
 	if (w->mw->type == IBV_MW_TYPE_1) {
@@ -2406,7 +2600,8 @@ static void bind_window(struct end *e, struct window *w, size_t from, size_t len
 		post(e, wr);
 	}
 	wc = expect(e, 50, status);
-	if (!wc.status && wc.opcode != IBV_WC_BIND_MW && wc.opcode != IBV_WC_LOCAL_INV)
+	if (!wc.status && wc.opcode != IBV_WC_BIND_MW &&
+	    wc.opcode != IBV_WC_LOCAL_INV)
 		failed("a bind completes with opcode %d", wc.opcode);
 }
 
@@ -2446,22 +2641,28 @@ static void use_window(struct end *e, enum ibv_mw_type type)
 		repoison(e, 0, 8192);
 		err = ibv_dereg_mr(e->mem.mr);
 		if (err != EBUSY)
-			failed("ibv_dereg_mr of a region with a window: %s", strerror(err));
-		err = ibv_rereg_mr(e->mem.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ACCESS_ALL);
+			failed("ibv_dereg_mr of a region with a window: %s",
+			       strerror(err));
+		err = ibv_rereg_mr(e->mem.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL,
+				   NULL, 0, ACCESS_ALL);
 		if (!err || errno != EBUSY)
-			failed("ibv_rereg_mr of a region with a window: %d, %s", err, strerror(errno));
+			failed("ibv_rereg_mr of a region with a window: %d, %s",
+			       err, strerror(errno));
 		bind_window(e, &w, 0, 0, 0, IBV_WC_SUCCESS);
 	}
 	ctl_barrier();
 	try_remote(e, IBV_WR_RDMA_WRITE, 0, 64, false);
 	if (is(B))
-		bind_window(e, &w, 4096, 4096, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED, IBV_WC_SUCCESS);
+		bind_window(e, &w, 4096, 4096,
+			    IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED,
+			    IBV_WC_SUCCESS);
 	give(e, w.rkey, 0);
 	try_remote(e, IBV_WR_RDMA_READ, 0, 4096, true);
 	try_remote(e, IBV_WR_RDMA_WRITE, 0, 64, false);
 	if (is(B)) {
 		bind_window(e, &w, 0, 0, 0, IBV_WC_SUCCESS);
-		bind_window(e, &w, MEM - 4096, 4097, rights, IBV_WC_MW_BIND_ERR);
+		bind_window(e, &w, MEM - 4096, 4097, rights,
+			    IBV_WC_MW_BIND_ERR);
 	}
 	reconnect(e);
 	if (is(B)) {
@@ -2484,14 +2685,17 @@ static void leave_window(const struct config *c)
 	x.cq = x.pd ? ibv_create_cq(other, DEPTH, NULL, NULL, 0) : NULL;
 	x.qp = x.cq ? end_qp(&x, &usual) : NULL;
 	w.mw = x.qp ? ibv_alloc_mw(x.pd, IBV_MW_TYPE_2) : NULL;
-	if (!w.mw || !region_make(&x.mem, x.pd, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND)) {
+	if (!w.mw ||
+	    !region_make(&x.mem, x.pd, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND)) {
 		failed("no objects in another context: %s", strerror(errno));
 		return;
 	}
 	peer_describe(&x.me, x.qp, c);
 	w.rkey = w.mw->rkey;
-	if (qp_init(x.qp, c, REMOTE_ALL) && qp_connect(x.qp, c, x.me.psn, &x.me))
-		bind_window(&x, &w, 0, 4096, IBV_ACCESS_REMOTE_READ, IBV_WC_SUCCESS);
+	if (qp_init(x.qp, c, REMOTE_ALL) &&
+	    qp_connect(x.qp, c, x.me.psn, &x.me))
+		bind_window(&x, &w, 0, 4096, IBV_ACCESS_REMOTE_READ,
+			    IBV_WC_SUCCESS);
 	check_zero(ibv_close_device(other), "ibv_close_device");
 	munmap(x.mem.map, x.mem.map_len);
 }
@@ -2504,7 +2708,8 @@ static bool windows(const struct config *c)
 		goto close;
 	if (is(B)) {
 		check_zero(ibv_dereg_mr(e.mem.mr), "ibv_dereg_mr");
-		e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL | IBV_ACCESS_MW_BIND);
+		e.mem.mr = ibv_reg_mr(e.pd, e.mem.base, MEM,
+				      ACCESS_ALL | IBV_ACCESS_MW_BIND);
 		if (!e.mem.mr)
 			failed("ibv_reg_mr: %s", strerror(errno));
 	}
@@ -2520,13 +2725,15 @@ close:
 
 /* ---- ATOMIC WRITE and FLUSH ---- */
 
-static void wr_flush(struct end *e, uint64_t id, uint64_t at, size_t len, int type, int level)
+static void wr_flush(struct end *e, uint64_t id, uint64_t at, size_t len,
+		     int type, int level)
 {
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
 
 	qp->wr_id = id;
 	qp->wr_flags = IBV_SEND_SIGNALED;
-	ibv_wr_flush(qp, e->peer.rkey[0], e->peer.addr[0] + at, len, type, level);
+	ibv_wr_flush(qp, e->peer.rkey[0], e->peer.addr[0] + at, len, type,
+		     level);
 }
 
 static void wr_word(struct end *e, uint64_t id, uint64_t at, const void *word)
@@ -2552,7 +2759,10 @@ static void wr_write(struct end *e, uint64_t id, uint64_t at, size_t len)
 static void place_log(struct end *e, bool flush)
 {
 	static const enum ibv_wc_opcode opcodes[] = {
-		IBV_WC_RDMA_WRITE, IBV_WC_FLUSH, IBV_WC_ATOMIC_WRITE, IBV_WC_FLUSH,
+		IBV_WC_RDMA_WRITE,
+		IBV_WC_FLUSH,
+		IBV_WC_ATOMIC_WRITE,
+		IBV_WC_FLUSH,
 	};
 	const volatile uint64_t *word = (void *)(e->mem.base + 8);
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
@@ -2566,7 +2776,8 @@ static void place_log(struct end *e, bool flush)
 		ibv_wr_start(qp);
 		wr_write(e, 0, 4096, 9000);
 		if (flush)
-			wr_flush(e, 1, 4096, 9000, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+			wr_flush(e, 1, 4096, 9000, IBV_FLUSH_GLOBAL,
+				 IBV_FLUSH_RANGE);
 		wr_word(e, 2, 8, &value);
 		if (flush)
 			wr_flush(e, 3, 0, 0, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR);
@@ -2575,7 +2786,8 @@ static void place_log(struct end *e, bool flush)
 		for (i = 0; i < ARRAY_SIZE(opcodes); i += flush ? 1 : 2) {
 			wc = expect(e, i, IBV_WC_SUCCESS);
 			if (wc.opcode != opcodes[i])
-				failed("request %zu completes with opcode %d", i, wc.opcode);
+				failed("request %zu completes with opcode %d",
+				       i, wc.opcode);
 		}
 	} else {
 		end = deadline(e);
@@ -2603,7 +2815,9 @@ static void place_many(struct end *e, bool flush)
 		for (i = 0; i < 20 * DEPTH && !has_failed(); i++) {
 			ibv_wr_start(qp);
 			if (flush && i % 3 == 2)
-				wr_flush(e, i, i, i, IBV_FLUSH_GLOBAL, i % 2 ? IBV_FLUSH_RANGE : IBV_FLUSH_MR);
+				wr_flush(e, i, i, i, IBV_FLUSH_GLOBAL,
+					 i % 2 ? IBV_FLUSH_RANGE :
+						 IBV_FLUSH_MR);
 			else
 				wr_word(e, i, i % 8 * 8, &i);
 			check_zero(ibv_wr_complete(qp), "ibv_wr_complete");
@@ -2618,7 +2832,9 @@ static void place_many(struct end *e, bool flush)
 		for (i = 20 * DEPTH - 8; i < 20 * DEPTH; i++) {
 			memcpy(&last, e->mem.base + i % 8 * 8, sizeof(last));
 			if (last != i - (flush && i % 3 == 2 ? 8 : 0))
-				failed("word %llu is %llu", (unsigned long long)i % 8, (unsigned long long)last);
+				failed("word %llu is %llu",
+				       (unsigned long long)i % 8,
+				       (unsigned long long)last);
 		}
 		repoison(e, 0, 64);
 	}
@@ -2637,12 +2853,18 @@ static void place_refused(struct end *e, bool flush)
 		{ .at = MEM, .status = IBV_WC_REM_ACCESS_ERR },
 		{ .at = -8, .status = IBV_WC_REM_ACCESS_ERR },
 		{ .rkey = 0x5a00, .status = IBV_WC_REM_ACCESS_ERR },
-		{ 1, MEM, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0, IBV_WC_REM_ACCESS_ERR },
-		{ -1, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0, IBV_WC_REM_ACCESS_ERR },
-		{ 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0x5a00, IBV_WC_REM_ACCESS_ERR },
-		{ 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0x5a00, IBV_WC_REM_ACCESS_ERR },
-		{ 0, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE, 0, IBV_WC_REM_ACCESS_ERR },
-		{ 0, 8, IBV_FLUSH_PERSISTENT | IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0, IBV_WC_REM_ACCESS_ERR },
+		{ 1, MEM, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0,
+		  IBV_WC_REM_ACCESS_ERR },
+		{ -1, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0,
+		  IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE, 0x5a00,
+		  IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_MR, 0x5a00,
+		  IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_PERSISTENT, IBV_FLUSH_RANGE, 0,
+		  IBV_WC_REM_ACCESS_ERR },
+		{ 0, 8, IBV_FLUSH_PERSISTENT | IBV_FLUSH_GLOBAL, IBV_FLUSH_MR,
+		  0, IBV_WC_REM_ACCESS_ERR },
 	};
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
 	uint64_t word = 0;
@@ -2654,7 +2876,8 @@ static void place_refused(struct end *e, bool flush)
 			e->peer.rkey[0] ^= cases[i].rkey;
 			ibv_wr_start(qp);
 			if (cases[i].len)
-				wr_flush(e, i, cases[i].at, cases[i].len, cases[i].type, cases[i].level);
+				wr_flush(e, i, cases[i].at, cases[i].len,
+					 cases[i].type, cases[i].level);
 			else
 				wr_word(e, i, cases[i].at, &word);
 			check_zero(ibv_wr_complete(qp), "ibv_wr_complete");
@@ -2671,7 +2894,8 @@ static bool place(const struct config *c, bool flush)
 	struct end e;
 	struct ibv_mr *mr;
 
-	more.ops = (flush ? IBV_QP_EX_WITH_FLUSH : 0) | IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_RDMA_WRITE;
+	more.ops = (flush ? IBV_QP_EX_WITH_FLUSH : 0) |
+		   IBV_QP_EX_WITH_ATOMIC_WRITE | IBV_QP_EX_WITH_RDMA_WRITE;
 	more.mr_access = IBV_ACCESS_FLUSH_GLOBAL;
 	more.qp_access = IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
 	if (!end_open(&e, c, NULL))
@@ -2679,7 +2903,8 @@ static bool place(const struct config *c, bool flush)
 	place_log(&e, flush);
 	place_many(&e, flush);
 	place_refused(&e, flush);
-	mr = ibv_reg_mr(e.pd, e.mem.base, MEM, ACCESS_ALL | IBV_ACCESS_FLUSH_PERSISTENT);
+	mr = ibv_reg_mr(e.pd, e.mem.base, MEM,
+			ACCESS_ALL | IBV_ACCESS_FLUSH_PERSISTENT);
 	if (mr) {
 		failed("ordinary memory is persistent");
 		ibv_dereg_mr(mr);
@@ -2727,7 +2952,8 @@ static bool broken_page(const struct config *c)
 	if (!end_open(&e, c, NULL))
 		goto close;
 	if (is(B)) {
-		mem.map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mem.map = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		memset(mem.map, POISON, 8192);
 		mem.mr = ibv_reg_mr(e.pd, mem.map, 8192, ACCESS_ALL);
 		if (!mem.mr)
@@ -2781,7 +3007,9 @@ static void use_zero_based(struct end *e, bool zero)
 
 	moved_to(e, zero ? 0 : (uintptr_t)e->mem.base);
 	if (is(B))
-		post_recv_sge(e, 101, (struct ibv_sge){ e->me.addr[0] + 8192, 64, e->mem.mr->lkey });
+		post_recv_sge(e, 101,
+			      (struct ibv_sge){ e->me.addr[0] + 8192, 64,
+						e->mem.mr->lkey });
 	ctl_barrier();
 	if (is(A)) {
 		post(e, request(e, 1, IBV_WR_RDMA_WRITE, &out));
@@ -2792,7 +3020,9 @@ static void use_zero_based(struct end *e, bool zero)
 		expect(e, 1, IBV_WC_SUCCESS);
 		expect(e, 2, IBV_WC_SUCCESS);
 		expect(e, 3, IBV_WC_SUCCESS);
-		if (e->mem.base[4096] != SENT || e->mem.base[4096 + 15] != SENT || e->mem.base[4096 + 16] != POISON)
+		if (e->mem.base[4096] != SENT ||
+		    e->mem.base[4096 + 15] != SENT ||
+		    e->mem.base[4096 + 16] != POISON)
 			failed("the READ got bytes of another place");
 		memset(e->mem.base + 4096, SENT, 32);
 	} else {
@@ -2814,7 +3044,8 @@ static void use_zero_based(struct end *e, bool zero)
  */
 static bool zero_based(const struct config *c)
 {
-	static const int access[] = { ACCESS_ALL, ACCESS_ALL | IBV_ACCESS_ZERO_BASED };
+	static const int access[] = { ACCESS_ALL,
+				      ACCESS_ALL | IBV_ACCESS_ZERO_BASED };
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
 	struct end e;
@@ -2832,7 +3063,8 @@ static bool zero_based(const struct config *c)
 	}
 	use_zero_based(&e, true);
 	for (i = 0; i < 2; i++) {
-		if (is(B) && ibv_rereg_mr(e.mem.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, access[i]))
+		if (is(B) && ibv_rereg_mr(e.mem.mr, IBV_REREG_MR_CHANGE_ACCESS,
+					  NULL, NULL, 0, access[i]))
 			failed("ibv_rereg_mr: %s", strerror(errno));
 		use_zero_based(&e, i);
 	}
@@ -2853,7 +3085,8 @@ close:
  * B changes what @flags say of its region, there or back, while A writes to its
  * first half. The other translation is the second half.
  */
-static void rereg_while_written(struct end *e, int flags, struct ibv_pd *pd, bool there)
+static void rereg_while_written(struct end *e, int flags, struct ibv_pd *pd,
+				bool there)
 {
 	bool translation = flags & IBV_REREG_MR_CHANGE_TRANSLATION, same = true;
 	bool access = flags & IBV_REREG_MR_CHANGE_ACCESS;
@@ -2865,16 +3098,21 @@ static void rereg_while_written(struct end *e, int flags, struct ibv_pd *pd, boo
 		expect_until(e, DEPTH, IBV_WC_REM_ACCESS_ERR);
 	} else {
 		usleep(flags * 100);
-		if (ibv_rereg_mr(e->mem.mr, flags, flags & IBV_REREG_MR_CHANGE_PD ? pd : NULL,
-				 translation ? base : NULL, translation ? MEM / 2 : 0,
-				 access ? there ? IBV_ACCESS_LOCAL_WRITE : ACCESS_ALL : 0))
-			failed("ibv_rereg_mr, flags %d: %s", flags, strerror(errno));
+		if (ibv_rereg_mr(e->mem.mr, flags,
+				 flags & IBV_REREG_MR_CHANGE_PD ? pd : NULL,
+				 translation ? base : NULL,
+				 translation ? MEM / 2 : 0,
+				 !access ? 0 :
+				 there ? IBV_ACCESS_LOCAL_WRITE : ACCESS_ALL))
+			failed("ibv_rereg_mr, flags %d: %s", flags,
+			       strerror(errno));
 		to.rkey[0] = e->mem.mr->rkey;
 		to.addr[0] = (uintptr_t)base;
 		same = !translation || e->mem.mr->addr == base;
 	}
 	if (!same)
-		failed("ibv_rereg_mr, flags %d: the region is at %p", flags, e->mem.mr->addr);
+		failed("ibv_rereg_mr, flags %d: the region is at %p", flags,
+		       e->mem.mr->addr);
 	reconnect(e);
 	if (is(B))
 		repoison(e, 0, MEM);
@@ -2884,7 +3122,9 @@ static void rereg_while_written(struct end *e, int flags, struct ibv_pd *pd, boo
 /* Each combination of translation, PD and access, under traffic, and back. */
 static bool rereg_all(const struct config *c)
 {
-	static const int all = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+	static const int all = IBV_REREG_MR_CHANGE_TRANSLATION |
+			       IBV_REREG_MR_CHANGE_PD |
+			       IBV_REREG_MR_CHANGE_ACCESS;
 	struct ibv_pd *other = ibv_alloc_pd(context);
 	struct end e;
 	int flags;
@@ -2894,7 +3134,8 @@ static bool rereg_all(const struct config *c)
 	if (!end_open(&e, c, NULL))
 		goto close;
 	for (flags = 1; flags <= all; flags++) {
-		bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION, ok = flags == IBV_REREG_MR_CHANGE_TRANSLATION;
+		bool moved = flags & IBV_REREG_MR_CHANGE_TRANSLATION,
+		     ok = flags == IBV_REREG_MR_CHANGE_TRANSLATION;
 
 		rereg_while_written(&e, flags, other, true);
 		try_remote(&e, IBV_WR_RDMA_WRITE, 8, 64, ok);
@@ -2905,7 +3146,8 @@ static bool rereg_all(const struct config *c)
 		rereg_while_written(&e, flags, e.pd, false);
 		try_remote(&e, IBV_WR_RDMA_WRITE, 8, 64, true);
 		if (is(B) && e.mem.base[8 + 63] != SENT)
-			failed("after flags %d%s the WRITE is not where it was before", flags, moved ? " (moved)" : "");
+			failed("after flags %d%s the WRITE is not where it was before",
+			       flags, moved ? " (moved)" : "");
 		if (is(B))
 			repoison(&e, 0, MEM);
 		ctl_barrier();
@@ -2930,7 +3172,9 @@ static bool dm_has(struct ibv_dm *dm, size_t at, size_t len, uint8_t byte)
 		return failed("ibv_memcpy_from_dm: %s", strerror(err));
 	for (i = 0; i < len; i++)
 		if (seen[i] != byte)
-			return failed("byte %zu of the device memory is %#x, not %#x", at + i, seen[i], byte);
+			return failed(
+				"byte %zu of the device memory is %#x, not %#x",
+				at + i, seen[i], byte);
 	return true;
 }
 
@@ -2940,13 +3184,18 @@ static bool dm_has(struct ibv_dm *dm, size_t at, size_t len, uint8_t byte)
  */
 static void use_dm(struct end *e, struct ibv_dm *dm, struct ibv_mr *mr)
 {
-	struct ibv_sge out = piece(e, 0, MEM / 2), in = piece(e, MEM / 2, MEM / 2), old = piece(e, 0, 8);
+	struct ibv_sge out = piece(e, 0, MEM / 2),
+		       in = piece(e, MEM / 2, MEM / 2), old = piece(e, 0, 8);
 	struct ibv_send_wr wr;
 	uint64_t sum = 5;
 
 	if (is(B)) {
-		check_zero(ibv_memcpy_to_dm(dm, 64 + MEM / 2, &sum, sizeof(sum)), "ibv_memcpy_to_dm");
-		post_recv_sge(e, 101, (struct ibv_sge){ MEM / 2 + 4096, 100, mr->lkey });
+		check_zero(ibv_memcpy_to_dm(dm, 64 + MEM / 2, &sum,
+					    sizeof(sum)),
+			   "ibv_memcpy_to_dm");
+		post_recv_sge(e, 101,
+			      (struct ibv_sge){ MEM / 2 + 4096, 100,
+						mr->lkey });
 	}
 	give(e, is(B) ? mr->rkey : 0, 0);
 	if (is(A)) {
@@ -2964,9 +3213,11 @@ static void use_dm(struct end *e, struct ibv_dm *dm, struct ibv_mr *mr)
 		expect(e, 4, IBV_WC_SUCCESS);
 		memcpy(&sum, e->mem.base, 8);
 		if (sum != 5)
-			failed("fetch and add found %llu", (unsigned long long)sum);
+			failed("fetch and add found %llu",
+			       (unsigned long long)sum);
 		memset(e->mem.base, SENT, 8);
-		if (e->mem.base[MEM / 2] != SENT || e->mem.base[MEM - 1] != SENT)
+		if (e->mem.base[MEM / 2] != SENT ||
+		    e->mem.base[MEM - 1] != SENT)
 			failed("the READ got other bytes");
 	} else {
 		expect(e, 101, IBV_WC_SUCCESS);
@@ -2976,9 +3227,12 @@ static void use_dm(struct end *e, struct ibv_dm *dm, struct ibv_mr *mr)
 		dm_has(dm, 0, 64, 0);
 		dm_has(dm, 64, MEM / 2, SENT);
 		dm_has(dm, 64 + MEM / 2 + 4096, 100, SENT);
-		check_zero(ibv_memcpy_from_dm(&sum, dm, 64 + MEM / 2, sizeof(sum)), "ibv_memcpy_from_dm");
+		check_zero(ibv_memcpy_from_dm(&sum, dm, 64 + MEM / 2,
+					      sizeof(sum)),
+			   "ibv_memcpy_from_dm");
 		if (sum != 12)
-			failed("after fetch and add there is %llu", (unsigned long long)sum);
+			failed("after fetch and add there is %llu",
+			       (unsigned long long)sum);
 	}
 	try_remote(e, IBV_WR_RDMA_WRITE, MEM - 64, 64, true);
 	try_remote(e, IBV_WR_RDMA_WRITE, MEM - 63, 64, false);
@@ -2986,7 +3240,9 @@ static void use_dm(struct end *e, struct ibv_dm *dm, struct ibv_mr *mr)
 
 static bool device_memory(const struct config *c)
 {
-	struct ibv_alloc_dm_attr attr = { .length = MEM + 128, .log_align_req = 3 };
+	struct ibv_alloc_dm_attr attr = {
+		.length = MEM + 128, .log_align_req = 3,
+	};
 	struct ibv_dm *dm = NULL;
 	struct ibv_mr *mr = NULL;
 	struct end e;
@@ -2997,7 +3253,9 @@ static bool device_memory(const struct config *c)
 		dm = ibv_alloc_dm(context, &attr);
 		if (!dm)
 			failed("ibv_alloc_dm: %s", strerror(errno));
-		mr = dm ? ibv_reg_dm_mr(e.pd, dm, 64, MEM, ACCESS_ALL | IBV_ACCESS_ZERO_BASED) : NULL;
+		mr = dm ? ibv_reg_dm_mr(e.pd, dm, 64, MEM,
+					ACCESS_ALL | IBV_ACCESS_ZERO_BASED) :
+			  NULL;
 		if (!mr)
 			failed("ibv_reg_dm_mr: %s", strerror(errno));
 	}
@@ -3020,10 +3278,12 @@ close:
 /* A buffer of pages of a memfd. -1 if the kernel cannot make one. */
 static int make_udmabuf(size_t size)
 {
-	int mem = memfd_create("verify", MFD_ALLOW_SEALING), dev = open("/dev/udmabuf", O_RDWR), fd = -1;
+	int mem = memfd_create("verify", MFD_ALLOW_SEALING),
+	    dev = open("/dev/udmabuf", O_RDWR), fd = -1;
 	struct udmabuf_create create = { .memfd = mem, .size = size };
 
-	if (dev >= 0 && mem >= 0 && !ftruncate(mem, size) && !fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (dev >= 0 && mem >= 0 && !ftruncate(mem, size) &&
+	    !fcntl(mem, F_ADD_SEALS, F_SEAL_SHRINK))
 		fd = ioctl(dev, UDMABUF_CREATE, &create);
 	close(dev);
 	close(mem);
@@ -3033,7 +3293,9 @@ static int make_udmabuf(size_t size)
 /* A buffer of the system heap. */
 static int make_heap_file(size_t size, int flags)
 {
-	struct dma_heap_allocation_data data = { .len = size, .fd_flags = flags | O_CLOEXEC };
+	struct dma_heap_allocation_data data = {
+		.len = size, .fd_flags = flags | O_CLOEXEC
+	};
 	int dev = open("/dev/dma_heap/system", O_RDWR);
 	bool made = dev >= 0 && !ioctl(dev, DMA_HEAP_IOCTL_ALLOC, &data);
 
@@ -3056,7 +3318,8 @@ static void try_read_only(struct end *e)
 		return;
 	mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, 0, fd, IBV_ACCESS_LOCAL_WRITE);
 	if (mr || errno != EACCES)
-		failed("a region to write to a buffer that may only be read, or %s", strerror(errno));
+		failed("a region to write to a buffer that may only be read, or %s",
+		       strerror(errno));
 	mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, 0, fd, IBV_ACCESS_REMOTE_READ);
 	if (!mr || ibv_dereg_mr(mr))
 		failed("a region to read such a buffer: %s", strerror(errno));
@@ -3081,7 +3344,9 @@ static void use_dmabuf(struct end *e, uint8_t *map, struct ibv_mr *mr, int fd)
 	size_t i;
 
 	if (is(B))
-		post_recv_sge(e, 101, (struct ibv_sge){ DMABUF_IOVA + 8192, 4096, mr->lkey });
+		post_recv_sge(e, 101,
+			      (struct ibv_sge){ DMABUF_IOVA + 8192, 4096,
+						mr->lkey });
 	give(e, is(B) ? mr->rkey : 0, DMABUF_IOVA);
 	if (is(A)) {
 		post(e, request(e, 1, IBV_WR_RDMA_WRITE, &out));
@@ -3093,15 +3358,18 @@ static void use_dmabuf(struct end *e, uint8_t *map, struct ibv_mr *mr, int fd)
 		post(e, wr);
 		expect(e, 2, IBV_WC_SUCCESS);
 		expect(e, 3, IBV_WC_SUCCESS);
-		if (e->mem.base[MEM / 2] != SENT || e->mem.base[MEM - 1] != SENT)
+		if (e->mem.base[MEM / 2] != SENT ||
+		    e->mem.base[MEM - 1] != SENT)
 			failed("the READ got other bytes");
 		memset(e->mem.base, SENT, MEM);
 	} else {
 		expect(e, 101, IBV_WC_SUCCESS);
 		sync_buffer(fd, DMA_BUF_SYNC_START);
 		for (i = 0; !has_failed() && i < MEM; i++)
-			if (map[4096 + i] != (i >= 8192 && i < 8192 + 4096 ? OTHER : SENT))
-				failed("byte %zu of the buffer is %#x", i, map[4096 + i]);
+			if (map[4096 + i] !=
+			    (i >= 8192 && i < 8192 + 4096 ? OTHER : SENT))
+				failed("byte %zu of the buffer is %#x", i,
+				       map[4096 + i]);
 		if (map[4095] || map[4096 + MEM])
 			failed("bytes beside the region were written");
 		sync_buffer(fd, DMA_BUF_SYNC_END);
@@ -3123,11 +3391,16 @@ static bool dmabuf_case(const struct config *c, int (*make)(size_t size))
 	if (!end_open(&e, c, NULL))
 		goto close;
 	if (is(B)) {
-		map = mmap(NULL, MEM + 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		if (ibv_reg_dmabuf_mr(e.pd, 4096, MEM + 8192, DMABUF_IOVA, fd, ACCESS_ALL) || errno != EINVAL)
-			failed("a region beyond the buffer, or %s", strerror(errno));
+		map = mmap(NULL, MEM + 8192, PROT_READ | PROT_WRITE, MAP_SHARED,
+			   fd, 0);
+		if (ibv_reg_dmabuf_mr(e.pd, 4096, MEM + 8192, DMABUF_IOVA, fd,
+				      ACCESS_ALL) ||
+		    errno != EINVAL)
+			failed("a region beyond the buffer, or %s",
+			       strerror(errno));
 		try_read_only(&e);
-		mr = ibv_reg_dmabuf_mr(e.pd, 4096, MEM, DMABUF_IOVA, fd, ACCESS_ALL);
+		mr = ibv_reg_dmabuf_mr(e.pd, 4096, MEM, DMABUF_IOVA, fd,
+				       ACCESS_ALL);
 		if (!mr)
 			failed("ibv_reg_dmabuf_mr: %s", strerror(errno));
 	}
@@ -3175,7 +3448,8 @@ static void change_buffer(unsigned long change, int fd, int err)
 	int got = ioctl(exporter, change, fd) ? errno : 0;
 
 	if (got != err)
-		failed("moving or revoking a buffer: %s, not %s", strerror(got), strerror(err));
+		failed("moving or revoking a buffer: %s, not %s", strerror(got),
+		       strerror(err));
 }
 
 /* While B has a region in the buffer, it stays, and A's requests succeed. */
@@ -3186,7 +3460,8 @@ static void use_movable(struct end *e, int fd, int round)
 	int i;
 
 	if (is(B)) {
-		mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, DMABUF_IOVA, fd, ACCESS_ALL);
+		mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, DMABUF_IOVA, fd,
+				       ACCESS_ALL);
 		if (!mr)
 			failed("ibv_reg_dmabuf_mr: %s", strerror(errno));
 	}
@@ -3196,17 +3471,23 @@ static void use_movable(struct end *e, int fd, int round)
 		post(e, request(e, 1, IBV_WR_RDMA_READ, &back));
 		expect(e, 1, IBV_WC_SUCCESS);
 		if (e->mem.base[0] != round || e->mem.base[4095] != round)
-			failed("the buffer lost its content: %#x, not %#x", e->mem.base[0], round);
+			failed("the buffer lost its content: %#x, not %#x",
+			       e->mem.base[0], round);
 		memset(e->mem.base, round + 1, MEM);
 		for (i = 2; i < 30; i++) {
-			post(e, request(e, i, i % 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, &sge));
+			post(e, request(e, i,
+					i % 2 ? IBV_WR_RDMA_READ :
+						IBV_WR_RDMA_WRITE,
+					&sge));
 			expect(e, i, IBV_WC_SUCCESS);
 		}
-		if (e->mem.base[0] != round + 1 || e->mem.base[MEM - 1] != round + 1)
+		if (e->mem.base[0] != round + 1 ||
+		    e->mem.base[MEM - 1] != round + 1)
 			failed("the READ got other bytes");
 	} else {
 		for (i = 0; i < 30; i++) {
-			change_buffer(i % 2 ? EXPORTER_MOVE : EXPORTER_REVOKE, fd, EBUSY);
+			change_buffer(i % 2 ? EXPORTER_MOVE : EXPORTER_REVOKE,
+				      fd, EBUSY);
 			pause_ms(1);
 		}
 	}
@@ -3235,8 +3516,11 @@ static bool dmabuf_moved(const struct config *c)
 		}
 		if (is(B)) {
 			change_buffer(EXPORTER_REVOKE, fd, 0);
-			if (ibv_reg_dmabuf_mr(e.pd, 0, MEM, 0, fd, ACCESS_ALL) || errno != ENODEV)
-				failed("a region in a buffer that was revoked, or %s", strerror(errno));
+			if (ibv_reg_dmabuf_mr(e.pd, 0, MEM, 0, fd,
+					      ACCESS_ALL) ||
+			    errno != ENODEV)
+				failed("a region in a buffer that was revoked, or %s",
+				       strerror(errno));
 		}
 	}
 	end_close(&e);
@@ -3267,7 +3551,10 @@ static int pass_fd(int sock, int fd)
 	char byte = 0;
 	struct iovec iov = { &byte, 1 };
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
 
@@ -3294,7 +3581,8 @@ static bool open_alone(struct end *e, const struct config *c)
 	char name[64];
 
 	e->c = c;
-	snprintf(name, sizeof(name), "%s", ibv_get_device_name(context->device));
+	snprintf(name, sizeof(name), "%s",
+		 ibv_get_device_name(context->device));
 	context = NULL;
 	if (!device_open(name) || !end_objects(e, &usual))
 		return false;
@@ -3345,8 +3633,10 @@ static bool import(struct import *i, const struct config *c)
 	int socks[2], fd;
 
 	i->own = context;
-	i->shared = mmap(NULL, sizeof(*i->shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (i->shared == MAP_FAILED || socketpair(AF_UNIX, SOCK_STREAM, 0, socks))
+	i->shared = mmap(NULL, sizeof(*i->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (i->shared == MAP_FAILED ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, socks))
 		return failed("no memory or sockets: %s", strerror(errno));
 	i->first = fork();
 	if (!i->first) {
@@ -3364,17 +3654,20 @@ static bool import(struct import *i, const struct config *c)
 		return failed("ibv_import_device: %s", strerror(errno));
 	}
 	if (ibv_import_pd(context, i->shared->pd + 1000) || errno != ENOENT)
-		failed("a PD that does not exist was imported, or %s", strerror(errno));
+		failed("a PD that does not exist was imported, or %s",
+		       strerror(errno));
 	i->pd = ibv_import_pd(context, i->shared->pd);
 	if (!i->pd)
 		return failed("ibv_import_pd: %s", strerror(errno));
 	if (ibv_import_mr(i->pd, i->shared->mr + 1000) || errno != ENOENT)
-		failed("a region that does not exist was imported, or %s", strerror(errno));
+		failed("a region that does not exist was imported, or %s",
+		       strerror(errno));
 	i->mr = ibv_import_mr(i->pd, i->shared->mr);
 	if (!i->mr)
 		return failed("ibv_import_mr: %s", strerror(errno));
 	if (i->mr->rkey != i->shared->rkey || i->mr->length != MEM)
-		return failed("the imported region has rkey %#x, %zu bytes", i->mr->rkey, i->mr->length);
+		return failed("the imported region has rkey %#x, %zu bytes",
+			      i->mr->rkey, i->mr->length);
 	i->dm = ibv_import_dm(context, i->shared->dm);
 	if (!i->dm)
 		return failed("ibv_import_dm: %s", strerror(errno));
@@ -3400,7 +3693,8 @@ static void use_imported(struct end *e, struct import *i)
 		expect(e, 2, IBV_WC_SUCCESS);
 	} else {
 		expect(e, 101, IBV_WC_SUCCESS);
-		if (i->shared->mem[0] != SENT || i->shared->mem[MEM - 1] != SENT)
+		if (i->shared->mem[0] != SENT ||
+		    i->shared->mem[MEM - 1] != SENT)
 			failed("the message is not in the imported region");
 		memset(i->shared->mem, OTHER, MEM);
 		post(e, request(e, 3, IBV_WR_SEND, &mine));
@@ -3446,7 +3740,8 @@ static bool imported(const struct config *c)
 		goto close;
 	use_imported(&e, &i);
 	use_imported(&e, &i);
-	if (is(B) && (ibv_memcpy_from_dm(word, i.dm, 96, 4) || strcmp(word, "dm")))
+	if (is(B) &&
+	    (ibv_memcpy_from_dm(word, i.dm, 96, 4) || strcmp(word, "dm")))
 		failed("the imported device memory has other bytes");
 close:
 	if (i.dm)
@@ -3520,7 +3815,8 @@ static bool resize_busy(const struct config *c)
 		post_recv(&e, 1 + posted, posted % window * 64, 64);
 	ctl_barrier();
 	while (!has_failed() && done < total) {
-		for (; is(A) && posted < total && posted - done < window; posted++)
+		for (; is(A) && posted < total && posted - done < window;
+		     posted++)
 			post_send(&e, 1 + posted, 0, 16);
 		expect(&e, 1 + done++, IBV_WC_SUCCESS);
 		if (is(B) && posted < total) {
@@ -3528,10 +3824,13 @@ static bool resize_busy(const struct config *c)
 			posted++;
 		}
 		if (done % 7 == 0)
-			check_zero(ibv_resize_cq(e.cq, done % 14 ? window + 1 : 4 * DEPTH), "ibv_resize_cq");
+			check_zero(ibv_resize_cq(e.cq, done % 14 ? window + 1 :
+								   4 * DEPTH),
+				   "ibv_resize_cq");
 		attr.max_wr = done % 10 ? window + 1 : DEPTH;
 		if (e.srq && done % 5 == 0)
-			check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR), "ibv_modify_srq");
+			check_zero(ibv_modify_srq(e.srq, &attr, IBV_SRQ_MAX_WR),
+				   "ibv_modify_srq");
 	}
 	ctl_barrier();
 	if (is(B))
@@ -3566,17 +3865,20 @@ static bool cut_off(const struct config *c)
 		do {
 			for (; id - done < 8; id++) {
 				stream_start(&s, 2, 0, id);
-				stream_fill(&s, e.mem.base + id % 8 * 1024, 1024);
+				stream_fill(&s, e.mem.base + id % 8 * 1024,
+					    1024);
 				post_send(&e, id, id % 8 * 1024, 1024);
 			}
 			if (!next_wc(&e, &wc)) {
-				failed("nothing after message %llu", (unsigned long long)done);
+				failed("nothing after message %llu",
+				       (unsigned long long)done);
 				break;
 			}
 			done = wc.wr_id + 1;
 		} while (wc.status == IBV_WC_SUCCESS);
 		if (!has_failed() && wc.status != IBV_WC_RETRY_EXC_ERR)
-			failed("%s, not %s", ibv_wc_status_str(wc.status), ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR));
+			failed("%s, not %s", ibv_wc_status_str(wc.status),
+			       ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR));
 		expect_flushed(&e, done, id - 1);
 		acked = done - 2;
 		repoison(&e, 0, MEM);
@@ -3590,8 +3892,11 @@ static bool cut_off(const struct config *c)
 				continue;
 			}
 			stream_start(&s, 2, 0, ++got);
-			if (wc.status || stream_check(&s, e.mem.base + wc.wr_id * 1024, 1024) >= 0)
-				failed("message %llu is wrong", (unsigned long long)got);
+			if (wc.status ||
+			    stream_check(&s, e.mem.base + wc.wr_id * 1024,
+					 1024) >= 0)
+				failed("message %llu is wrong",
+				       (unsigned long long)got);
 			post_recv(&e, wc.wr_id, wc.wr_id * 1024, 1024);
 		}
 		repoison(&e, 0, MEM);
@@ -3601,7 +3906,8 @@ static bool cut_off(const struct config *c)
 	ctl_swap(&id, &done, sizeof(id));
 	/* Messages that are complete at A have arrived. */
 	if (is(A) ? done < id : id < done)
-		failed("%llu messages arrived, %llu completed", (unsigned long long)(is(A) ? done : id),
+		failed("%llu messages arrived, %llu completed",
+		       (unsigned long long)(is(A) ? done : id),
 		       (unsigned long long)(is(A) ? id : done));
 close:
 	end_close(&e);
@@ -3630,7 +3936,8 @@ static void keep_busy(struct end *e, uint64_t *posted)
 	struct ibv_wc wc;
 
 	if (*posted < 8)
-		*posted += !(is(A) ? ibv_post_send(e->qp, &send, &bad) : ibv_post_recv(e->qp, &recv, &bad_recv));
+		*posted += !(is(A) ? ibv_post_send(e->qp, &send, &bad) :
+				     ibv_post_recv(e->qp, &recv, &bad_recv));
 	if (ibv_poll_cq(e->cq, 1, &wc) > 0)
 		*posted -= *posted > 0;
 }
@@ -3658,7 +3965,8 @@ static void use_after_end(struct end *e)
 	i = ibv_post_recv(e->qp, &recv, &bad);
 	if (i != EIO)
 		failed("the device is gone, and ibv_post_recv returns %d", i);
-	if (!ibv_query_port(context, 1, &attr) || ibv_alloc_pd(context) || ibv_reg_mr(e->pd, e->mem.base, MEM, 0))
+	if (!ibv_query_port(context, 1, &attr) || ibv_alloc_pd(context) ||
+	    ibv_reg_mr(e->pd, e->mem.base, MEM, 0))
 		failed("the device is gone, but verbs succeed");
 }
 
@@ -3684,10 +3992,12 @@ static bool device_gone(const struct config *c)
 			theirs = ctl_take(&msg);
 		}
 		/* If both lose it, both must get the event. */
-		for (end = now() + time_factor; theirs && !fatal && now() < end;)
+		for (end = now() + time_factor;
+		     theirs && !fatal && now() < end;)
 			fatal = fatal_event();
 		if (fatal) {
-			printf("# side %c: IBV_EVENT_DEVICE_FATAL\n", 'A' + side);
+			printf("# side %c: IBV_EVENT_DEVICE_FATAL\n",
+			       'A' + side);
 			ctl_send(CTL_DONE, 0, 0);
 			use_after_end(&e);
 		} else if (!theirs) {
@@ -3713,7 +4023,8 @@ static void change_memory(struct end *e)
 	check_zero(ibv_destroy_qp(e->qp), "ibv_destroy_qp");
 	e->qp = NULL;
 	region_free(&e->mem);
-	other = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	other = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (other == MAP_FAILED) {
 		failed("no memory");
 		return;
@@ -3729,7 +4040,8 @@ static void expect_sent(struct end *e, size_t offset, size_t len)
 	expect(e, 1, IBV_WC_SUCCESS);
 	for (i = offset; i < offset + len; i++)
 		if (e->mem.base[i] != SENT) {
-			failed("byte %zu is %#x, not %#x", i - offset, e->mem.base[i], SENT);
+			failed("byte %zu is %#x, not %#x", i - offset,
+			       e->mem.base[i], SENT);
 			break;
 		}
 }
@@ -3800,14 +4112,17 @@ static void *post_in_turn(void *arg)
 
 static void post_from_two_cpus(struct end *e)
 {
-	struct poster posters[2] = { { .end = e, .cpu = 0 }, { .end = e, .cpu = 1 } };
+	struct poster posters[2] = { { .end = e, .cpu = 0 },
+				     { .end = e, .cpu = 1 } };
 	int i;
 
 	for (i = 0; i < DEPTH; i++)
 		memcpy(e->mem.base + i * 64, &i, 4);
 	atomic_store(&turn, 0);
 	for (i = 0; i < 2; i++)
-		check_zero(pthread_create(&posters[i].thread, NULL, post_in_turn, &posters[i]), "pthread_create");
+		check_zero(pthread_create(&posters[i].thread, NULL,
+					  post_in_turn, &posters[i]),
+			   "pthread_create");
 	for (i = 0; i < 2; i++)
 		pthread_join(posters[i].thread, NULL);
 	expect(e, DEPTH - 1, IBV_WC_SUCCESS);
@@ -3859,8 +4174,8 @@ static uint8_t *odp_page(struct end *e, size_t n)
 /* Memory of its own again, with the content of a region that nobody used. */
 static void odp_restore(struct end *e)
 {
-	if (mmap(e->mem.map, e->mem.map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-	    MAP_FAILED)
+	if (mmap(e->mem.map, e->mem.map_len, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		failed("mmap: %s", strerror(errno));
 	memset(e->mem.map, POISON, e->mem.map_len);
 }
@@ -3872,7 +4187,8 @@ static void odp_unmap(struct end *e)
 
 static void odp_protect(struct end *e)
 {
-	check_zero(mprotect(odp_page(e, 0), 4096, PROT_READ) ? errno : 0, "mprotect");
+	check_zero(mprotect(odp_page(e, 0), 4096, PROT_READ) ? errno : 0,
+		   "mprotect");
 }
 
 /* A file takes the page's place; then it loses the page. */
@@ -3881,7 +4197,8 @@ static void odp_truncate(struct end *e)
 	int fd = memfd_create("odp", 0);
 
 	if (fd < 0 || ftruncate(fd, 4096) ||
-	    mmap(odp_page(e, 0), 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
+	    mmap(odp_page(e, 0), 4096, PROT_READ | PROT_WRITE,
+		 MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED ||
 	    (memset(odp_page(e, 0), OTHER, 4096), ftruncate(fd, 0)))
 		failed("a file that is truncated: %s", strerror(errno));
 	if (fd >= 0)
@@ -3896,14 +4213,16 @@ static void odp_secret(struct end *e)
 	if (fd < 0)	/* this kernel has none: as good as no memory */
 		odp_unmap(e);
 	else if (ftruncate(fd, 4096) ||
-		 mmap(odp_page(e, 0), 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		 mmap(odp_page(e, 0), 4096, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		failed("secret memory: %s", strerror(errno));
 	if (fd >= 0)
 		close(fd);
 }
 
 /* A's request to the page after @change at B, or from it after @change at A. */
-static bool odp_refused(const struct config *c, bool at, void (*change)(struct end *), enum ibv_wr_opcode opcode,
+static bool odp_refused(const struct config *c, bool at,
+			void (*change)(struct end *), enum ibv_wr_opcode opcode,
 			enum ibv_wc_status status)
 {
 	struct config paged = *c;
@@ -3914,8 +4233,12 @@ static bool odp_refused(const struct config *c, bool at, void (*change)(struct e
 	region_paging = paged.odp = c->odp ? c->odp : 1;
 	if (end_open(&e, &paged, NULL)) {
 		if (is(B))
-			post_recv_sge(&e, 101, (struct ibv_sge){ (uintptr_t)odp_page(&e, 0), 64, e.mem.mr->lkey });
-		sge = (struct ibv_sge){ (uintptr_t)odp_page(&e, 0), 64, e.mem.mr->lkey };
+			post_recv_sge(
+				&e, 101,
+				(struct ibv_sge){ (uintptr_t)odp_page(&e, 0),
+						  64, e.mem.mr->lkey });
+		sge = (struct ibv_sge){ (uintptr_t)odp_page(&e, 0), 64,
+					e.mem.mr->lkey };
 		wr = request(&e, 1, IBV_WR_RDMA_WRITE, &sge);
 		wr.wr.rdma.remote_addr += odp_page(&e, 0) - e.mem.base;
 		ctl_barrier();
@@ -3948,32 +4271,41 @@ static bool odp_refused(const struct config *c, bool at, void (*change)(struct e
 
 static bool odp_unmapped(const struct config *c)
 {
-	return odp_refused(c, B, odp_unmap, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR) &&
-	       odp_refused(c, B, odp_unmap, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR) &&
+	return odp_refused(c, B, odp_unmap, IBV_WR_RDMA_WRITE,
+			   IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, B, odp_unmap, IBV_WR_RDMA_READ,
+			   IBV_WC_REM_ACCESS_ERR) &&
 	       odp_refused(c, B, odp_unmap, IBV_WR_SEND, IBV_WC_REM_OP_ERR);
 }
 
 static bool odp_own_unmapped(const struct config *c)
 {
-	return odp_refused(c, A, odp_unmap, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR) &&
-	       odp_refused(c, A, odp_unmap, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR);
+	return odp_refused(c, A, odp_unmap, IBV_WR_RDMA_WRITE,
+			   IBV_WC_LOC_PROT_ERR) &&
+	       odp_refused(c, A, odp_unmap, IBV_WR_RDMA_READ,
+			   IBV_WC_LOC_PROT_ERR);
 }
 
 static bool odp_protected(const struct config *c)
 {
-	return odp_refused(c, B, odp_protect, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR) &&
-	       odp_refused(c, A, odp_protect, IBV_WR_RDMA_READ, IBV_WC_LOC_PROT_ERR);
+	return odp_refused(c, B, odp_protect, IBV_WR_RDMA_WRITE,
+			   IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, A, odp_protect, IBV_WR_RDMA_READ,
+			   IBV_WC_LOC_PROT_ERR);
 }
 
 static bool odp_truncated(const struct config *c)
 {
-	return odp_refused(c, B, odp_truncate, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR) &&
-	       odp_refused(c, A, odp_truncate, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR);
+	return odp_refused(c, B, odp_truncate, IBV_WR_RDMA_WRITE,
+			   IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, A, odp_truncate, IBV_WR_RDMA_WRITE,
+			   IBV_WC_LOC_PROT_ERR);
 }
 
 static bool odp_kept_secret(const struct config *c)
 {
-	return odp_refused(c, B, odp_secret, IBV_WR_RDMA_READ, IBV_WC_REM_ACCESS_ERR);
+	return odp_refused(c, B, odp_secret, IBV_WR_RDMA_READ,
+			   IBV_WC_REM_ACCESS_ERR);
 }
 
 /* ---- page faults that nobody answers ---- */
@@ -3982,12 +4314,14 @@ static bool odp_kept_secret(const struct config *c)
 static int leave_faults(void *at)
 {
 	struct uffdio_register reg = {
-		.range = { (uintptr_t)at, 4096 }, .mode = UFFDIO_REGISTER_MODE_MISSING,
+		.range = { (uintptr_t)at, 4096 },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 	struct uffdio_api api = { .api = UFFD_API };
 	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &reg) ||
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) ||
+	    ioctl(fd, UFFDIO_REGISTER, &reg) ||
 	    madvise(at, 4096, MADV_DONTNEED))
 		failed("userfaultfd: %s", strerror(errno));
 	return fd;
@@ -3997,30 +4331,36 @@ static bool has_userfaultfd(void)
 {
 	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
 
-	return fd >= 0 ? !close(fd) : skipped("no userfaultfd: %s", strerror(errno));
+	return fd >= 0 ? !close(fd) :
+			 skipped("no userfaultfd: %s", strerror(errno));
 }
 
 static void expect_fault(int fd)
 {
 	struct pollfd fault = { .fd = fd, .events = POLLIN };
 
-	if (poll(&fault, 1, 10000 * time_factor) != 1 || fault.revents != POLLIN)
+	if (poll(&fault, 1, 10000 * time_factor) != 1 ||
+	    fault.revents != POLLIN)
 		failed("no page fault waits");
 }
 
 /* A request of A to B, from and to the same page of their regions. */
-static struct ibv_send_wr odp_request(struct end *e, uint64_t id, enum ibv_wr_opcode opcode, struct ibv_sge *sge)
+static struct ibv_send_wr odp_request(struct end *e, uint64_t id,
+				      enum ibv_wr_opcode opcode,
+				      struct ibv_sge *sge)
 {
 	struct ibv_send_wr wr;
 
-	*sge = (struct ibv_sge){ (uintptr_t)odp_page(e, 0), 64, e->mem.mr->lkey };
+	*sge = (struct ibv_sge){ (uintptr_t)odp_page(e, 0), 64,
+				 e->mem.mr->lkey };
 	wr = request(e, id, opcode, sge);
 	wr.wr.rdma.remote_addr += odp_page(e, 0) - e->mem.base;
 	return wr;
 }
 
 /* While A's request waits at A or at B, other QPs go on; and all can end. */
-static void leave_unanswered(struct end *e, struct end *other, bool at, enum ibv_wr_opcode opcode)
+static void leave_unanswered(struct end *e, struct end *other, bool at,
+			     enum ibv_wr_opcode opcode)
 {
 	int fd = is(at) ? leave_faults(odp_page(e, 0)) : -1;
 	struct ibv_sge sge;
@@ -4056,7 +4396,10 @@ static bool odp_unanswered(const struct config *c)
 		bool at;
 		enum ibv_wr_opcode opcode;
 	} waits[] = {
-		{ A, IBV_WR_RDMA_WRITE }, { A, IBV_WR_RDMA_READ }, { B, IBV_WR_RDMA_WRITE }, { B, IBV_WR_RDMA_READ },
+		{ A, IBV_WR_RDMA_WRITE },
+		{ A, IBV_WR_RDMA_READ },
+		{ B, IBV_WR_RDMA_WRITE },
+		{ B, IBV_WR_RDMA_READ },
 	};
 	struct config paged = *c;
 	struct end e, other;
@@ -4066,8 +4409,10 @@ static bool odp_unanswered(const struct config *c)
 		return false;
 	region_paging = paged.odp = 1;
 	for (i = 0; i < ARRAY_SIZE(waits) && !has_failed(); i++) {
-		if (end_open(&e, &paged, NULL) && end_open(&other, &paged, NULL))
-			leave_unanswered(&e, &other, waits[i].at, waits[i].opcode);
+		if (end_open(&e, &paged, NULL) &&
+		    end_open(&other, &paged, NULL))
+			leave_unanswered(&e, &other, waits[i].at,
+					 waits[i].opcode);
 	}
 	region_paging = c->odp;
 	return !has_failed();
@@ -4156,13 +4501,14 @@ static bool odp_unanswered_killed(const struct config *c)
 
 /* ---- advice ---- */
 
-static void advise(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice, uint32_t flags, struct ibv_sge sge,
-		   int err)
+static void advise(struct ibv_pd *pd, enum ib_uverbs_advise_mr_advice advice,
+		   uint32_t flags, struct ibv_sge sge, int err)
 {
 	int got = ibv_advise_mr(pd, advice, flags, &sge, 1);
 
 	if (got != err)
-		failed("advice %d: %s, not %s", advice, strerror(got), strerror(err));
+		failed("advice %d: %s, not %s", advice, strerror(got),
+		       strerror(err));
 }
 
 /* Regions of more memory than the machine has, of which little is used. */
@@ -4170,21 +4516,26 @@ static bool odp_advice(const struct config *c)
 {
 	size_t len = 8ull << 30;
 	struct ibv_pd *pd = ibv_alloc_pd(context);
-	uint8_t *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *map = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct ibv_mr *mr, *reader, *pinned;
 	struct ibv_sge sge;
 
 	if (map == MAP_FAILED)
 		return failed("mmap: %s", strerror(errno));
-	mr = ibv_reg_mr(pd, map, len, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE);
+	mr = ibv_reg_mr(pd, map, len,
+			IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE);
 	reader = ibv_reg_mr(pd, map, len, IBV_ACCESS_ON_DEMAND);
 	pinned = ibv_reg_mr(pd, map, 4096, IBV_ACCESS_LOCAL_WRITE);
 	if (!mr || !reader || !pinned)
 		return failed("ibv_reg_mr: %s", strerror(errno));
-	sge = (struct ibv_sge){ (uintptr_t)map + len - (4 << 20), 4 << 20, mr->lkey };
-	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, sge, 0);
+	sge = (struct ibv_sge){ (uintptr_t)map + len - (4 << 20), 4 << 20,
+				mr->lkey };
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, sge,
+	       0);
 	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, sge, 0);
-	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, IBV_ADVISE_MR_FLAG_FLUSH, sge, 0);
+	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+	       IBV_ADVISE_MR_FLAG_FLUSH, sge, 0);
 	sge.lkey = reader->lkey;
 	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, sge, 0);
 	advise(pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE, 0, sge, EPERM);

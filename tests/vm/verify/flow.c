@@ -30,9 +30,9 @@
 #define GAP		24 /* between the pieces of a message in memory */
 #define GRH		40
 #define RECV_BIT	(1ull << 63)		/* wr_id: a receive */
-#define SOURCE_N	(1ull << 40)		/* stream numbers of source slots */
+#define SOURCE_N	(1ull << 40)	/* stream numbers of source slots */
 
-enum { TARGET, SOURCE, ATOM };			/* indices of struct peer's keys and addresses */
+enum { TARGET, SOURCE, ATOM }; /* indices of struct peer's keys and addresses */
 
 struct tx {
 	uint64_t total;
@@ -85,14 +85,17 @@ struct run {
 static enum op op_of(const struct config *c, uint64_t n)
 {
 	static const enum op kinds[] = {
-		OP_SEND, OP_WRITE, OP_READ, OP_FAA, OP_WRITE_IMM, OP_CAS, OP_WRITE, OP_READ,
+		OP_SEND,      OP_WRITE, OP_READ,  OP_FAA,
+		OP_WRITE_IMM, OP_CAS,	OP_WRITE, OP_READ,
 	};
 	uint32_t half = max_u64(c->window / 2, 1);
 
 	if (c->op == OP_MIX)
-		return n % 4 == 3 ? OP_SEND_IMM : kinds[mix64(n) % ARRAY_SIZE(kinds)];
+		return n % 4 == 3 ? OP_SEND_IMM :
+				    kinds[mix64(n) % ARRAY_SIZE(kinds)];
 	/* UC: only a completion tells the receiver that earlier WRITEs came. */
-	if (c->op == OP_WRITE && c->qp == IBV_QPT_UC && (n % half == half - 1 || n == c->count - 1))
+	if (c->op == OP_WRITE && c->qp == IBV_QPT_UC &&
+	    (n % half == half - 1 || n == c->count - 1))
 		return OP_WRITE_IMM;
 	return c->op;
 }
@@ -134,7 +137,8 @@ static uint32_t imm_of(uint64_t n)
 	return htobe32((uint32_t)n ^ 0x5a000000);
 }
 
-static bool is_signalled(const struct flow *f, const struct config *c, uint64_t n)
+static bool is_signalled(const struct flow *f, const struct config *c,
+			 uint64_t n)
 {
 	return n % c->signal == c->signal - 1 || n == f->tx.total - 1;
 }
@@ -147,7 +151,8 @@ static bool shares_word(const struct config *c)
 
 /* ---- positions in memory ---- */
 
-static uint8_t *slot(const struct run *r, const struct region *region, uint64_t i)
+static uint8_t *slot(const struct run *r, const struct region *region,
+		     uint64_t i)
 {
 	return region->base + i * r->stride + i * 13 % 64;
 }
@@ -161,7 +166,8 @@ static uint64_t slot_of(const struct run *r, const struct flow *f, uint64_t n)
  * len bytes at p in pieces with gaps; a UD receive's header is a piece of its
  * own.
  */
-static int pieces(struct ibv_sge *sge, uint8_t *p, uint64_t len, uint32_t count, uint32_t lkey, bool grh)
+static int pieces(struct ibv_sge *sge, uint8_t *p, uint64_t len, uint32_t count,
+		  uint32_t lkey, bool grh)
 {
 	uint64_t from, to;
 	int used = 0;
@@ -191,7 +197,8 @@ static void fill_pieces(struct stream *s, const struct ibv_sge *sge, int count)
 }
 
 /* Check len bytes, then make them poison again. *at: the first wrong one. */
-static bool check_pieces(struct stream *s, const struct ibv_sge *sge, uint64_t len, uint64_t *at)
+static bool check_pieces(struct stream *s, const struct ibv_sge *sge,
+			 uint64_t len, uint64_t *at)
 {
 	uint64_t done, part;
 	ssize_t bad;
@@ -217,20 +224,24 @@ static uint64_t key_of(const struct run *r, int sender)
 
 /* ---- sending ---- */
 
-static uint64_t after_atomic(uint64_t n, enum op op, uint64_t old, const struct ibv_send_wr *wr)
+static uint64_t after_atomic(uint64_t n, enum op op, uint64_t old,
+			     const struct ibv_send_wr *wr)
 {
 	if (op == OP_FAA)
 		return old + wr->wr.atomic.compare_add;
 	return n % 3 == 2 ? old : wr->wr.atomic.swap;
 }
 
-static void build_atomic(struct run *r, struct flow *f, uint64_t n, struct ibv_send_wr *wr)
+static void build_atomic(struct run *r, struct flow *f, uint64_t n,
+			 struct ibv_send_wr *wr)
 {
 	enum op op = op_of(r->c, n);
 	bool shared = shares_word(r->c);
 
-	wr->opcode = op == OP_FAA ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP;
-	wr->wr.atomic.remote_addr = f->peer.addr[ATOM] + (shared ? 0 : f->id * 64);
+	wr->opcode = op == OP_FAA ? IBV_WR_ATOMIC_FETCH_AND_ADD :
+				    IBV_WR_ATOMIC_CMP_AND_SWP;
+	wr->wr.atomic.remote_addr =
+		f->peer.addr[ATOM] + (shared ? 0 : f->id * 64);
 	wr->wr.atomic.rkey = f->peer.rkey[ATOM];
 	if (op == OP_FAA) {
 		wr->wr.atomic.compare_add = shared ? 1 : mix64(n);
@@ -246,11 +257,15 @@ static void build_atomic(struct run *r, struct flow *f, uint64_t n, struct ibv_s
 	f->tx.atom = after_atomic(n, op, f->tx.atom, wr);
 }
 
-static void build_send(struct run *r, struct flow *f, uint64_t n, struct ibv_send_wr *wr, struct ibv_sge *sge)
+static void build_send(struct run *r, struct flow *f, uint64_t n,
+		       struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
-		[OP_SEND] = IBV_WR_SEND, [OP_SEND_IMM] = IBV_WR_SEND_WITH_IMM, [OP_WRITE] = IBV_WR_RDMA_WRITE,
-		[OP_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM, [OP_READ] = IBV_WR_RDMA_READ,
+		[OP_SEND] = IBV_WR_SEND,
+		[OP_SEND_IMM] = IBV_WR_SEND_WITH_IMM,
+		[OP_WRITE] = IBV_WR_RDMA_WRITE,
+		[OP_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
+		[OP_READ] = IBV_WR_RDMA_READ,
 	};
 	const struct config *c = r->c;
 	enum op op = op_of(c, n);
@@ -258,8 +273,11 @@ static void build_send(struct run *r, struct flow *f, uint64_t n, struct ibv_sen
 	struct region *local = is_fetch(op) ? &r->land : &r->out;
 	struct stream s;
 
-	*wr = (struct ibv_send_wr){ .wr_id = (uint64_t)f->id << 40 | n, .sg_list = sge };
-	wr->num_sge = pieces(sge, slot(r, local, i), size, is_atomic(op) ? 1 : c->sge, local->mr->lkey, false);
+	*wr = (struct ibv_send_wr){ .wr_id = (uint64_t)f->id << 40 | n,
+				    .sg_list = sge };
+	wr->num_sge = pieces(sge, slot(r, local, i), size,
+			     is_atomic(op) ? 1 : c->sge, local->mr->lkey,
+			     false);
 	if (is_signalled(f, c, n))
 		wr->send_flags |= IBV_SEND_SIGNALED;
 	if (is_atomic(op)) {
@@ -273,14 +291,16 @@ static void build_send(struct run *r, struct flow *f, uint64_t n, struct ibv_sen
 		wr->wr.rdma.rkey = f->peer.rkey[SOURCE];
 		return;
 	}
-	stream_start(&s, key_of(r, side), f->id, n - (c->spoil == SPOIL_ORDER && n == 5));
+	stream_start(&s, key_of(r, side), f->id,
+		     n - (c->spoil == SPOIL_ORDER && n == 5));
 	fill_pieces(&s, sge, wr->num_sge);
 	if (c->spoil == SPOIL_BIT && n == 5)
 		*(uint8_t *)(uintptr_t)sge->addr ^= 0x10;
 	if (size <= c->inl)
 		wr->send_flags |= IBV_SEND_INLINE;
 	if (op == OP_WRITE || op == OP_WRITE_IMM) {
-		wr->wr.rdma.remote_addr = f->peer.addr[TARGET] + i * r->stride + i * 13 % 64;
+		wr->wr.rdma.remote_addr =
+			f->peer.addr[TARGET] + i * r->stride + i * 13 % 64;
 		wr->wr.rdma.rkey = f->peer.rkey[TARGET];
 	}
 	if (c->qp == IBV_QPT_UD) {
@@ -298,12 +318,14 @@ static void spoil_inline(const struct ibv_send_wr *wr)
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		return;
 	for (i = 0; i < wr->num_sge; i++)
-		memset((void *)(uintptr_t)wr->sg_list[i].addr, 0xee, wr->sg_list[i].length);
+		memset((void *)(uintptr_t)wr->sg_list[i].addr, 0xee,
+		       wr->sg_list[i].length);
 }
 
 static bool may_post(const struct run *r, const struct flow *f, uint64_t n)
 {
-	return n < f->tx.total && n < f->tx.credit && n - f->tx.done < r->c->window;
+	return n < f->tx.total && n < f->tx.credit &&
+	       n - f->tx.done < r->c->window;
 }
 
 static bool post_sends(struct run *r, struct flow *f)
@@ -314,14 +336,17 @@ static bool post_sends(struct run *r, struct flow *f)
 	int err;
 
 	while (may_post(r, f, f->tx.posted)) {
-		for (k = 0; k < r->c->list && may_post(r, f, f->tx.posted); k++, f->tx.posted++) {
+		for (k = 0; k < r->c->list && may_post(r, f, f->tx.posted);
+		     k++, f->tx.posted++) {
 			build_send(r, f, f->tx.posted, &wr[k], sge[k]);
 			if (k)
 				wr[k - 1].next = &wr[k];
 		}
 		err = ibv_post_send(f->qp, wr, &bad);
 		if (err)
-			return failed("ibv_post_send of message %llu: %s", (unsigned long long)bad->wr_id, strerror(err));
+			return failed("ibv_post_send of message %llu: %s",
+				      (unsigned long long)bad->wr_id,
+				      strerror(err));
 		for (i = 0; i < k; i++)
 			spoil_inline(&wr[i]);
 		if (r->c->lossy)
@@ -338,7 +363,8 @@ static void tell_placed(struct run *r, struct flow *f)
 {
 	if (r->c->qp != IBV_QPT_RC || is_fetch(r->c->op))
 		return;
-	if (f->tx.done - f->tx.placed < max_u64(r->c->window / 2, 1) && f->tx.done < f->tx.total)
+	if (f->tx.done - f->tx.placed < max_u64(r->c->window / 2, 1) &&
+	    f->tx.done < f->tx.total)
 		return;
 	f->tx.placed = f->tx.done;
 	ctl_send(CTL_PLACED, f->id, f->tx.placed);
@@ -354,14 +380,17 @@ static bool check_atomic(struct run *r, struct flow *f, uint64_t n)
 	if (!shares_word(r->c)) {
 		if (old == f->tx.expect[n % r->c->window])
 			return true;
-		return failed("atomic %llu returned %#llx, not %#llx", (unsigned long long)n, (unsigned long long)old,
-			      (unsigned long long)f->tx.expect[n % r->c->window]);
+		return failed(
+			"atomic %llu returned %#llx, not %#llx",
+			(unsigned long long)n, (unsigned long long)old,
+			(unsigned long long)f->tx.expect[n % r->c->window]);
 	}
 	memset(&limit, POISON, 8);	/* the word's first value */
 	old -= limit;
 	if (old >= r->c->count * r->c->qps || r->seen[old])
-		return failed("fetch-and-add %llu: value %llu was returned before, or never was", (unsigned long long)n,
-			      (unsigned long long)old);
+		return failed(
+			"fetch-and-add %llu: value %llu was returned before, or never was",
+			(unsigned long long)n, (unsigned long long)old);
 	r->seen[old] = 1;
 	return true;
 }
@@ -376,26 +405,35 @@ static bool check_read(struct run *r, struct flow *f, uint64_t n)
 	stream_start(&s, key_of(r, !side), f->id, SOURCE_N | n % r->c->window);
 	if (check_pieces(&s, sge, size, &at))
 		return true;
-	return failed("READ %llu of %llu bytes: wrong from byte %llu", (unsigned long long)n, (unsigned long long)size,
+	return failed("READ %llu of %llu bytes: wrong from byte %llu",
+		      (unsigned long long)n, (unsigned long long)size,
 		      (unsigned long long)at);
 }
 
 static bool sent(struct run *r, struct flow *f, const struct ibv_wc *wc)
 {
 	static const enum ibv_wc_opcode opcodes[] = {
-		[OP_SEND] = IBV_WC_SEND, [OP_SEND_IMM] = IBV_WC_SEND, [OP_WRITE] = IBV_WC_RDMA_WRITE,
-		[OP_WRITE_IMM] = IBV_WC_RDMA_WRITE, [OP_READ] = IBV_WC_RDMA_READ, [OP_CAS] = IBV_WC_COMP_SWAP,
+		[OP_SEND] = IBV_WC_SEND,
+		[OP_SEND_IMM] = IBV_WC_SEND,
+		[OP_WRITE] = IBV_WC_RDMA_WRITE,
+		[OP_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+		[OP_READ] = IBV_WC_RDMA_READ,
+		[OP_CAS] = IBV_WC_COMP_SWAP,
 		[OP_FAA] = IBV_WC_FETCH_ADD,
 	};
 	uint64_t n = wc->wr_id & ((1ull << 40) - 1);
 	enum op op = op_of(r->c, n);
 
 	if (wc->opcode != opcodes[op])
-		return failed("message %llu completed with opcode %d", (unsigned long long)n, wc->opcode);
+		return failed("message %llu completed with opcode %d",
+			      (unsigned long long)n, wc->opcode);
 	for (; f->tx.done <= n; f->tx.done++) {
-		if (f->tx.done == f->tx.posted || (f->tx.done != n && is_signalled(f, r->c, f->tx.done)))
-			return failed("message %llu completed, but not %llu before it", (unsigned long long)n,
-				      (unsigned long long)f->tx.done);
+		if (f->tx.done == f->tx.posted ||
+		    (f->tx.done != n && is_signalled(f, r->c, f->tx.done)))
+			return failed(
+				"message %llu completed, but not %llu before it",
+				(unsigned long long)n,
+				(unsigned long long)f->tx.done);
 		op = op_of(r->c, f->tx.done);
 		if (is_atomic(op) && !check_atomic(r, f, f->tx.done))
 			return false;
@@ -403,7 +441,8 @@ static bool sent(struct run *r, struct flow *f, const struct ibv_wc *wc)
 			return false;
 	}
 	if (f->tx.done != n + 1)
-		return failed("message %llu completed twice", (unsigned long long)n);
+		return failed("message %llu completed twice",
+			      (unsigned long long)n);
 	tell_placed(r, f);
 	return true;
 }
@@ -418,18 +457,20 @@ static uint64_t recv_size(const struct config *c)
 /* index: of all receive slots. With an SRQ any flow may use any of them. */
 static int recv_pieces(struct run *r, struct ibv_sge *sge, uint64_t index)
 {
-	return pieces(sge, slot(r, &r->recv, index), recv_size(r->c), r->c->rsge, r->recv.mr->lkey,
-		      r->c->qp == IBV_QPT_UD);
+	return pieces(sge, slot(r, &r->recv, index), recv_size(r->c),
+		      r->c->rsge, r->recv.mr->lkey, r->c->qp == IBV_QPT_UD);
 }
 
 static bool post_recv(struct run *r, struct flow *f, uint64_t index)
 {
 	struct ibv_sge sge[MAX_SGE];
-	struct ibv_recv_wr wr = { .wr_id = RECV_BIT | index, .sg_list = sge }, *bad;
+	struct ibv_recv_wr wr = { .wr_id = RECV_BIT | index, .sg_list = sge };
+	struct ibv_recv_wr *bad;
 	int err;
 
 	wr.num_sge = recv_pieces(r, sge, index);
-	err = r->srq ? ibv_post_srq_recv(r->srq, &wr, &bad) : ibv_post_recv(f->qp, &wr, &bad);
+	err = r->srq ? ibv_post_srq_recv(r->srq, &wr, &bad) :
+		       ibv_post_recv(f->qp, &wr, &bad);
 	return err ? failed("ibv_post_recv: %s", strerror(err)) : true;
 }
 
@@ -442,7 +483,8 @@ static bool check_write(struct run *r, struct flow *f, uint64_t n)
 	stream_start(&s, key_of(r, !side), f->id, n);
 	if (check_pieces(&s, &sge, size, &at))
 		return true;
-	return failed("WRITE %llu of %llu bytes: wrong from byte %llu", (unsigned long long)n, (unsigned long long)size,
+	return failed("WRITE %llu of %llu bytes: wrong from byte %llu",
+		      (unsigned long long)n, (unsigned long long)size,
 		      (unsigned long long)at);
 }
 
@@ -465,7 +507,8 @@ static bool advance(struct run *r, struct flow *f, uint64_t limit)
 
 static void grant(struct run *r, struct flow *f)
 {
-	if (f->rx.next - f->rx.granted < max_u64(r->c->window / 2, 1) || f->rx.next == f->rx.total)
+	if (f->rx.next - f->rx.granted < max_u64(r->c->window / 2, 1) ||
+	    f->rx.next == f->rx.total)
 		return;
 	f->rx.granted = f->rx.next;
 	ctl_send(CTL_CREDIT, f->id, f->rx.next + r->c->window);
@@ -477,31 +520,40 @@ static bool check_sl(const struct flow *f, const struct ibv_wc *wc)
 	static const uint8_t v4_mapped[12] = { [10] = 0xff, [11] = 0xff };
 	bool v4 = !memcmp(f->peer.gid.raw, v4_mapped, sizeof(v4_mapped));
 
-	if (strncmp(ibv_get_device_name(context->device), "arx", 3) || wc->sl == (v4 ? 10 : 9))
+	if (strncmp(ibv_get_device_name(context->device), "arx", 3) ||
+	    wc->sl == (v4 ? 10 : 9))
 		return true;
 	return failed("a datagram over IPv%d with SL %d", v4 ? 4 : 6, wc->sl);
 }
 
-static bool check_wc(struct run *r, struct flow *f, const struct ibv_wc *wc, uint64_t n, uint64_t size)
+static bool check_wc(struct run *r, struct flow *f, const struct ibv_wc *wc,
+		     uint64_t n, uint64_t size)
 {
 	enum op op = op_of(r->c, n);
 	bool ud = r->c->qp == IBV_QPT_UD;
 
-	if (wc->opcode != (op == OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV))
-		return failed("message %llu received with opcode %d", (unsigned long long)n, wc->opcode);
+	if (wc->opcode !=
+	    (op == OP_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV))
+		return failed("message %llu received with opcode %d",
+			      (unsigned long long)n, wc->opcode);
 	if (wc->byte_len != size + (ud ? GRH : 0))
-		return failed("message %llu: byte_len %u, not %llu", (unsigned long long)n, wc->byte_len,
+		return failed("message %llu: byte_len %u, not %llu",
+			      (unsigned long long)n, wc->byte_len,
 			      (unsigned long long)size + (ud ? GRH : 0));
-	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != has_imm(op) || (has_imm(op) && wc->imm_data != imm_of(n)))
-		return failed("message %llu: flags %#x, immediate %#x", (unsigned long long)n, wc->wc_flags,
+	if (!!(wc->wc_flags & IBV_WC_WITH_IMM) != has_imm(op) ||
+	    (has_imm(op) && wc->imm_data != imm_of(n)))
+		return failed("message %llu: flags %#x, immediate %#x",
+			      (unsigned long long)n, wc->wc_flags,
 			      be32toh(wc->imm_data));
 	if (ud && (wc->src_qp != f->peer.qpn || !(wc->wc_flags & IBV_WC_GRH)))
-		return failed("message %llu: from QP %#x, not %#x, flags %#x", (unsigned long long)n, wc->src_qp,
-			      f->peer.qpn, wc->wc_flags);
+		return failed("message %llu: from QP %#x, not %#x, flags %#x",
+			      (unsigned long long)n, wc->src_qp, f->peer.qpn,
+			      wc->wc_flags);
 	return !ud || check_sl(f, wc);
 }
 
-static bool check_message(struct run *r, struct flow *f, uint64_t n, uint64_t index)
+static bool check_message(struct run *r, struct flow *f, uint64_t n,
+			  uint64_t index)
 {
 	struct ibv_sge sge[MAX_SGE], *first = sge;
 	uint64_t at, size = size_of(r->c, n);
@@ -523,7 +575,8 @@ static bool check_message(struct run *r, struct flow *f, uint64_t n, uint64_t in
 	stream_start(&s, key_of(r, !side), f->id, n);
 	if (check_pieces(&s, first, size, &at))
 		return true;
-	return failed("message %llu of %llu bytes: wrong from byte %llu", (unsigned long long)n, (unsigned long long)size,
+	return failed("message %llu of %llu bytes: wrong from byte %llu",
+		      (unsigned long long)n, (unsigned long long)size,
 		      (unsigned long long)at);
 }
 
@@ -531,31 +584,37 @@ static bool check_message(struct run *r, struct flow *f, uint64_t n, uint64_t in
  * Number of this message: the next that uses a receive; over a bad link the
  * number that the message carries.
  */
-static bool which_message(struct run *r, struct flow *f, const struct ibv_wc *wc, uint64_t *n)
+static bool which_message(struct run *r, struct flow *f,
+			  const struct ibv_wc *wc, uint64_t *n)
 {
 	if (!r->c->lossy) {
 		if (!advance(r, f, f->rx.total))
 			return false;
 		*n = f->rx.next;
-		return *n < f->rx.total ? true : failed("a message after the last");
+		return *n < f->rx.total ? true :
+					  failed("a message after the last");
 	}
 	/*
 	 * UC does not promise order: it accepts any packet that begins a
 	 * message.
 	 */
 	*n = be32toh(wc->imm_data) ^ 0x5a000000;
-	return *n < f->rx.total ? true : failed("message %llu never was", (unsigned long long)*n);
+	return *n < f->rx.total ||
+	       failed("message %llu never was", (unsigned long long)*n);
 }
 
 static bool received(struct run *r, struct flow *f, const struct ibv_wc *wc)
 {
 	uint64_t index = wc->wr_id & ~RECV_BIT, n;
 
-	if (!r->srq && index != (uint64_t)f->id * r->rslots + f->rx.recvs % r->rslots)
+	if (!r->srq &&
+	    index != (uint64_t)f->id * r->rslots + f->rx.recvs % r->rslots)
 		return failed("receives complete out of order");
-	if (!which_message(r, f, wc, &n) || !check_wc(r, f, wc, n, size_of(r->c, n)))
+	if (!which_message(r, f, wc, &n) ||
+	    !check_wc(r, f, wc, n, size_of(r->c, n)))
 		return false;
-	if (op_of(r->c, n) == OP_WRITE_IMM ? !check_write(r, f, n) : !check_message(r, f, n, index))
+	if (op_of(r->c, n) == OP_WRITE_IMM ? !check_write(r, f, n) :
+					     !check_message(r, f, n, index))
 		return false;
 	f->rx.recvs++;
 	f->rx.next = n + 1;
@@ -583,9 +642,11 @@ static bool complete(struct run *r, const struct ibv_wc *wc)
 	if (!f)
 		return failed("a completion of unknown QP %#x", wc->qp_num);
 	if (wc->status != IBV_WC_SUCCESS)
-		return failed("%s %llu: %s (vendor %#x)", wc->wr_id & RECV_BIT ? "receive" : "message",
-			      (unsigned long long)(wc->wr_id & ((1ull << 40) - 1)), ibv_wc_status_str(wc->status),
-			      wc->vendor_err);
+		return failed("%s %llu: %s (vendor %#x)",
+			      wc->wr_id & RECV_BIT ? "receive" : "message",
+			      (unsigned long long)(wc->wr_id &
+						   ((1ull << 40) - 1)),
+			      ibv_wc_status_str(wc->status), wc->vendor_err);
 	return wc->wr_id & RECV_BIT ? received(r, f, wc) : sent(r, f, wc);
 }
 
@@ -637,7 +698,8 @@ static int take_ctl(struct run *r)
 static bool wait_event(struct run *r)
 {
 	struct pollfd fds[] = {
-		{ .fd = r->channel->fd, .events = POLLIN }, { .fd = ctl_fd, .events = POLLIN },
+		{ .fd = r->channel->fd, .events = POLLIN },
+		{ .fd = ctl_fd, .events = POLLIN },
 	};
 	struct ibv_cq *cq;
 	void *unused;
@@ -646,11 +708,14 @@ static bool wait_event(struct run *r)
 	if (!r->armed) {
 		r->armed = true;
 		/* Completions before the request have no event: poll again. */
-		return ibv_req_notify_cq(r->cq, 0) ? failed("ibv_req_notify_cq") : true;
+		return !ibv_req_notify_cq(r->cq, 0) ||
+		       failed("ibv_req_notify_cq");
 	}
 	if (!poll(fds, 2, 1000 * time_factor)) {
 		n = poll_cq(r);
-		return n > 0 ? failed("%d completions came without an event", n) : !n;
+		return n > 0 ? failed("%d completions came without an event",
+				      n) :
+			       !n;
 	}
 	if (!fds[0].revents)
 		return true;
@@ -668,7 +733,8 @@ static bool flow_finished(struct run *r, struct flow *f)
 	if (!r->c->lossy)
 		return f->rx.next == f->rx.total;
 	/* Over a bad link, messages in flight come soon or never. */
-	return !f->rx.total || (f->rx.done && now() - r->last > 0.1 * time_factor);
+	return !f->rx.total ||
+	       (f->rx.done && now() - r->last > 0.1 * time_factor);
 }
 
 static bool finished(struct run *r)
@@ -701,10 +767,13 @@ static bool stuck(struct run *r)
 
 	while (f < r->flows + r->c->qps - 1 && flow_finished(r, f))
 		f++;
-	return failed("nothing moves: flow %u sent %llu/%llu, completed %llu, credit %llu; received %llu/%llu", f->id,
-		      (unsigned long long)f->tx.posted, (unsigned long long)f->tx.total,
-		      (unsigned long long)f->tx.done, (unsigned long long)f->tx.credit,
-		      (unsigned long long)f->rx.next, (unsigned long long)f->rx.total);
+	return failed(
+		"nothing moves: flow %u sent %llu/%llu, completed %llu, credit %llu; received %llu/%llu",
+		f->id, (unsigned long long)f->tx.posted,
+		(unsigned long long)f->tx.total, (unsigned long long)f->tx.done,
+		(unsigned long long)f->tx.credit,
+		(unsigned long long)f->rx.next,
+		(unsigned long long)f->rx.total);
 }
 
 static void tell_done(struct run *r, bool *told)
@@ -769,19 +838,28 @@ static bool make_regions(struct run *r)
 	size_t slots = (size_t)c->qps * c->window * r->stride;
 	bool writes = uses(c, OP_WRITE) || uses(c, OP_WRITE_IMM);
 	bool sends = uses(c, OP_SEND) || uses(c, OP_SEND_IMM);
-	bool reads = uses(c, OP_READ), atomics = uses(c, OP_CAS) || uses(c, OP_FAA);
+	bool reads = uses(c, OP_READ),
+	     atomics = uses(c, OP_CAS) || uses(c, OP_FAA);
 
 	if ((sends || writes) && !region_make(&r->out, r->pd, slots, 0))
 		return false;
-	if (!region_make(&r->recv, r->pd, (size_t)c->qps * r->rslots * r->stride, IBV_ACCESS_LOCAL_WRITE))
+	if (!region_make(&r->recv, r->pd,
+			 (size_t)c->qps * r->rslots * r->stride,
+			 IBV_ACCESS_LOCAL_WRITE))
 		return false;
-	if (writes && !region_make(&r->target, r->pd, slots, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE))
+	if (writes &&
+	    !region_make(&r->target, r->pd, slots,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE))
 		return false;
-	if (reads && !region_make(&r->source, r->pd, slots, IBV_ACCESS_REMOTE_READ))
+	if (reads &&
+	    !region_make(&r->source, r->pd, slots, IBV_ACCESS_REMOTE_READ))
 		return false;
-	if ((reads || atomics) && !region_make(&r->land, r->pd, slots, IBV_ACCESS_LOCAL_WRITE))
+	if ((reads || atomics) &&
+	    !region_make(&r->land, r->pd, slots, IBV_ACCESS_LOCAL_WRITE))
 		return false;
-	if (atomics && !region_make(&r->atom, r->pd, c->qps * 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC))
+	if (atomics &&
+	    !region_make(&r->atom, r->pd, c->qps * 64,
+			 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC))
 		return false;
 	return true;
 }
@@ -789,7 +867,8 @@ static bool make_regions(struct run *r)
 /* All regions, whether they exist or not. */
 static bool upset_regions(struct run *r)
 {
-	struct region *all[] = { &r->out, &r->recv, &r->target, &r->source, &r->land, &r->atom };
+	struct region *all[] = { &r->out,    &r->recv, &r->target,
+				 &r->source, &r->land, &r->atom };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(all); i++)
@@ -804,7 +883,8 @@ static bool upset_regions(struct run *r)
 
 static void calm_regions(struct run *r)
 {
-	struct region *all[] = { &r->out, &r->recv, &r->target, &r->source, &r->land, &r->atom };
+	struct region *all[] = { &r->out,    &r->recv, &r->target,
+				 &r->source, &r->land, &r->atom };
 	size_t i;
 
 	upset_stop();
@@ -818,7 +898,8 @@ static void fill_source(struct run *r)
 	struct stream s;
 
 	for (i = 0; r->source.map && i < n; i++) {
-		stream_start(&s, key_of(r, side), i / r->c->window, SOURCE_N | i % r->c->window);
+		stream_start(&s, key_of(r, side), i / r->c->window,
+			     SOURCE_N | i % r->c->window);
 		stream_fill(&s, r->source.base + i * r->stride, r->c->size);
 		if (r->c->spoil == SPOIL_BIT && i == 5)
 			r->source.base[i * r->stride + r->c->size - 1] ^= 0x10;
@@ -831,8 +912,10 @@ static bool check_source(struct run *r)
 	struct stream s;
 
 	for (i = 0; r->source.map && i < n; i++) {
-		stream_start(&s, key_of(r, side), i / r->c->window, SOURCE_N | i % r->c->window);
-		if (stream_check(&s, r->source.base + i * r->stride, r->c->size) >= 0)
+		stream_start(&s, key_of(r, side), i / r->c->window,
+			     SOURCE_N | i % r->c->window);
+		if (stream_check(&s, r->source.base + i * r->stride,
+				 r->c->size) >= 0)
 			return failed("the source of READs changed");
 		memset(r->source.base + i * r->stride, POISON, r->c->size);
 	}
@@ -844,10 +927,13 @@ static bool make_flow(struct run *r, struct flow *f)
 	const struct config *c = r->c;
 	bool sender = c->both || side == 0, receiver = c->both || side == 1;
 	struct ibv_qp_init_attr attr = {
-		.send_cq = r->cq, .recv_cq = r->cq, .srq = r->srq, .qp_type = c->qp,
+		.send_cq = r->cq, .recv_cq = r->cq, .srq = r->srq,
+		.qp_type = c->qp,
 		.cap = {
-			.max_send_wr = c->window, .max_send_sge = c->sge, .max_inline_data = c->inl,
-			.max_recv_wr = r->srq ? 0 : r->rslots, .max_recv_sge = r->srq ? 0 : c->rsge,
+			.max_send_wr = c->window, .max_send_sge = c->sge,
+			.max_inline_data = c->inl,
+			.max_recv_wr = r->srq ? 0 : r->rslots,
+			.max_recv_sge = r->srq ? 0 : c->rsge,
 		},
 	};
 
@@ -856,7 +942,8 @@ static bool make_flow(struct run *r, struct flow *f)
 		return failed("ibv_create_qp: %s", strerror(errno));
 	f->tx.total = sender ? c->count : 0;
 	f->rx.total = receiver ? c->count : 0;
-	f->tx.credit = c->rnr || c->lossy || is_fetch(c->op) ? f->tx.total : c->window;
+	f->tx.credit = c->rnr || c->lossy || is_fetch(c->op) ? f->tx.total :
+							       c->window;
 	f->tx.expect = calloc(c->window, sizeof(*f->tx.expect));
 	memset(&f->tx.atom, POISON, 8);
 	if (!receiver || is_fetch(c->op))
@@ -868,7 +955,9 @@ static bool make_flow(struct run *r, struct flow *f)
 	f->me.addr[TARGET] = (uintptr_t)r->target.base;
 	f->me.addr[SOURCE] = (uintptr_t)r->source.base;
 	f->me.addr[ATOM] = (uintptr_t)r->atom.base;
-	return qp_init(f->qp, c, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	return qp_init(f->qp, c,
+		       IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+		       IBV_ACCESS_REMOTE_ATOMIC);
 }
 
 static bool make_objects(struct run *r)
@@ -884,9 +973,11 @@ static bool make_objects(struct run *r)
 	if (c->events) {
 		r->channel = ibv_create_comp_channel(context);
 		if (!r->channel)
-			return failed("ibv_create_comp_channel: %s", strerror(errno));
+			return failed("ibv_create_comp_channel: %s",
+				      strerror(errno));
 	}
-	r->cq = ibv_create_cq(context, c->qps * (c->window + r->rslots), NULL, r->channel, 0);
+	r->cq = ibv_create_cq(context, c->qps * (c->window + r->rslots), NULL,
+			      r->channel, 0);
 	if (!r->cq)
 		return failed("ibv_create_cq: %s", strerror(errno));
 	if (c->srq) {
@@ -948,7 +1039,8 @@ static bool check_words(struct run *r, const uint64_t *want)
 			sum = want[i];
 		}
 		if (word != sum)
-			return failed("atomic word %u is %#llx, not %#llx", i, (unsigned long long)word,
+			return failed("atomic word %u is %#llx, not %#llx", i,
+				      (unsigned long long)word,
 				      (unsigned long long)sum);
 		memset(r->atom.base + i * 64, POISON, 8);
 	}
@@ -961,7 +1053,8 @@ static bool check_lossy(struct run *r)
 
 	for (f = r->flows; r->c->lossy && f < r->flows + r->c->qps; f++)
 		if (f->rx.recvs < f->rx.total / 10)
-			return failed("only %llu of %llu messages came", (unsigned long long)f->rx.recvs,
+			return failed("only %llu of %llu messages came",
+				      (unsigned long long)f->rx.recvs,
 				      (unsigned long long)f->rx.total);
 	return true;
 }
@@ -975,10 +1068,14 @@ static bool check_end(struct run *r, const uint64_t *words)
 	 * them.
 	 */
 	if (!r->c->lossy && ibv_poll_cq(r->cq, 1, &wc))
-		return failed("a completion after the last one: %s", ibv_wc_status_str(wc.status));
-	return check_lossy(r) && check_words(r, words) && check_source(r) && region_clean(&r->recv, "receive buffers") &&
-	       region_clean(&r->target, "target of WRITE") && region_clean(&r->source, "source of READ") &&
-	       region_clean(&r->land, "results") && region_clean(&r->atom, "atomic words");
+		return failed("a completion after the last one: %s",
+			      ibv_wc_status_str(wc.status));
+	return check_lossy(r) && check_words(r, words) && check_source(r) &&
+	       region_clean(&r->recv, "receive buffers") &&
+	       region_clean(&r->target, "target of WRITE") &&
+	       region_clean(&r->source, "source of READ") &&
+	       region_clean(&r->land, "results") &&
+	       region_clean(&r->atom, "atomic words");
 }
 
 static void destroy(int err, const char *what)
@@ -993,9 +1090,11 @@ static void tear_down(struct run *r)
 
 	for (i = 0; i < r->c->qps; i++) {
 		if (r->flows[i].qp)
-			destroy(ibv_destroy_qp(r->flows[i].qp), "ibv_destroy_qp");
+			destroy(ibv_destroy_qp(r->flows[i].qp),
+				"ibv_destroy_qp");
 		if (r->flows[i].ah)
-			destroy(ibv_destroy_ah(r->flows[i].ah), "ibv_destroy_ah");
+			destroy(ibv_destroy_ah(r->flows[i].ah),
+				"ibv_destroy_ah");
 		free(r->flows[i].tx.expect);
 	}
 	if (r->srq)
@@ -1003,7 +1102,8 @@ static void tear_down(struct run *r)
 	if (r->cq)
 		destroy(ibv_destroy_cq(r->cq), "ibv_destroy_cq");
 	if (r->channel)
-		destroy(ibv_destroy_comp_channel(r->channel), "ibv_destroy_comp_channel");
+		destroy(ibv_destroy_comp_channel(r->channel),
+			"ibv_destroy_comp_channel");
 	region_free(&r->out);
 	region_free(&r->recv);
 	region_free(&r->target);
@@ -1083,7 +1183,8 @@ bool flow_case(const struct config *c)
 	r->c = c;
 	r->key = ++key;
 	r->rslots = c->rnr ? max_u64(c->window / 4, 1) : c->window;
-	r->stride = (c->size + GRH + (MAX_SGE + 1) * GAP + 64 + 8 + 63) & ~63ull;
+	r->stride = (c->size + GRH + (MAX_SGE + 1) * GAP + 64 + 8 + 63) &
+		    ~63ull;
 	ok = agree(set_up(r)) && connect_flows(r) && transfer(r);
 	tear_down(r);
 	free(r);

@@ -103,7 +103,8 @@ static void *upset_all(void *unused)
 		for (i = 0; i < ARRAY_SIZE(regions); i++) {
 			pthread_mutex_lock(&lock);
 			if (regions[i])
-				upset(regions[i], mix64(n * ARRAY_SIZE(regions) + i));
+				upset(regions[i],
+				      mix64(n * ARRAY_SIZE(regions) + i));
 			pthread_mutex_unlock(&lock);
 		}
 		usleep(500);
@@ -114,7 +115,8 @@ static void *upset_all(void *unused)
 bool upset_start(void)
 {
 	over = false;
-	return !pthread_create(&thread, NULL, upset_all, NULL) || failed("pthread_create: %s", strerror(errno));
+	return !pthread_create(&thread, NULL, upset_all, NULL) ||
+	       failed("pthread_create: %s", strerror(errno));
 }
 
 void upset_stop(void)

@@ -80,9 +80,38 @@ enum { KIND_NUMBER, KIND_QP, KIND_OP, KIND_GID };
 
 /* In the order of struct parameters' values. */
 enum key {
-	P_QP, P_OP, P_GID, P_MTU, P_SIZE, P_VARY, P_COUNT, P_QPS, P_WINDOW, P_LIST, P_SGE, P_RSGE, P_INLINE, P_SIGNAL,
-	P_SRQ, P_EVENTS, P_BOTH, P_RNR, P_LOSSY, P_PSN, P_TIMEOUT, P_RETRY, P_RNR_RETRY, P_RNR_TIMER, P_RD_ATOMIC,
-	P_SLOW, P_LIMIT, P_SPOIL, P_ODP, P_UPSET, P_SECONDS, NUM_KEYS
+	P_QP,
+	P_OP,
+	P_GID,
+	P_MTU,
+	P_SIZE,
+	P_VARY,
+	P_COUNT,
+	P_QPS,
+	P_WINDOW,
+	P_LIST,
+	P_SGE,
+	P_RSGE,
+	P_INLINE,
+	P_SIGNAL,
+	P_SRQ,
+	P_EVENTS,
+	P_BOTH,
+	P_RNR,
+	P_LOSSY,
+	P_PSN,
+	P_TIMEOUT,
+	P_RETRY,
+	P_RNR_RETRY,
+	P_RNR_TIMER,
+	P_RD_ATOMIC,
+	P_SLOW,
+	P_LIMIT,
+	P_SPOIL,
+	P_ODP,
+	P_UPSET,
+	P_SECONDS,
+	NUM_KEYS
 };
 
 static const struct {
@@ -128,11 +157,20 @@ static const struct {
 	const char *word;
 	uint64_t value;
 } words[] = {
-	{ KIND_QP, "rc", IBV_QPT_RC }, { KIND_QP, "uc", IBV_QPT_UC }, { KIND_QP, "ud", IBV_QPT_UD },
-	{ KIND_OP, "send", OP_SEND }, { KIND_OP, "send_imm", OP_SEND_IMM }, { KIND_OP, "write", OP_WRITE },
-	{ KIND_OP, "write_imm", OP_WRITE_IMM }, { KIND_OP, "read", OP_READ }, { KIND_OP, "cas", OP_CAS },
-	{ KIND_OP, "faa", OP_FAA }, { KIND_OP, "mix", OP_MIX },
-	{ KIND_GID, "v4", GID_V4 }, { KIND_GID, "v6", GID_V6 }, { KIND_GID, "ll", GID_LL },
+	{ KIND_QP, "rc", IBV_QPT_RC },
+	{ KIND_QP, "uc", IBV_QPT_UC },
+	{ KIND_QP, "ud", IBV_QPT_UD },
+	{ KIND_OP, "send", OP_SEND },
+	{ KIND_OP, "send_imm", OP_SEND_IMM },
+	{ KIND_OP, "write", OP_WRITE },
+	{ KIND_OP, "write_imm", OP_WRITE_IMM },
+	{ KIND_OP, "read", OP_READ },
+	{ KIND_OP, "cas", OP_CAS },
+	{ KIND_OP, "faa", OP_FAA },
+	{ KIND_OP, "mix", OP_MIX },
+	{ KIND_GID, "v4", GID_V4 },
+	{ KIND_GID, "v6", GID_V6 },
+	{ KIND_GID, "ll", GID_LL },
 };
 
 static void usage(const char *what, const char *which)
@@ -192,10 +230,12 @@ static void parse_values(struct spec *spec, int key, char *list)
 	char *save, *text;
 
 	spec->count[key] = 0;
-	for (text = strtok_r(list, ",", &save); text; text = strtok_r(NULL, ",", &save)) {
+	for (text = strtok_r(list, ",", &save); text;
+	     text = strtok_r(NULL, ",", &save)) {
 		if (spec->count[key] == MAX_VALUES)
 			usage("too many values", keys[key].name);
-		spec->values[key][spec->count[key]++] = value_of(keys[key].kind, text);
+		spec->values[key][spec->count[key]++] =
+			value_of(keys[key].kind, text);
 	}
 }
 
@@ -207,12 +247,14 @@ static void parse_spec(struct spec *spec, char *text)
 	if (!colon)
 		usage("no name", text);
 	memset(spec, 0, sizeof(*spec));
-	snprintf(spec->name, sizeof(spec->name), "%.*s", (int)(colon - text), text);
+	snprintf(spec->name, sizeof(spec->name), "%.*s", (int)(colon - text),
+		 text);
 	for (key = 0; key < NUM_KEYS; key++) {
 		spec->values[key][0] = keys[key].value;
 		spec->count[key] = 1;
 	}
-	for (word = strtok_r(colon + 1, " \t\n", &save); word; word = strtok_r(NULL, " \t\n", &save)) {
+	for (word = strtok_r(colon + 1, " \t\n", &save); word;
+	     word = strtok_r(NULL, " \t\n", &save)) {
 		equals = strchr(word, '=');
 		if (!equals)
 			usage("no value", word);
@@ -221,7 +263,8 @@ static void parse_spec(struct spec *spec, char *text)
 			spec->fail = equals + 1;
 			continue;
 		}
-		for (key = 0; key < NUM_KEYS && strcmp(keys[key].name, word); key++)
+		for (key = 0; key < NUM_KEYS && strcmp(keys[key].name, word);
+		     key++)
 			;
 		if (key == NUM_KEYS)
 			usage("no such key", word);
@@ -238,14 +281,35 @@ static struct config make_config(const struct spec *spec, const uint32_t *index)
 	for (key = 0; key < NUM_KEYS; key++)
 		v[key] = spec->values[key][index[key]];
 	c = (struct config){
-		.qp = v[P_QP], .op = v[P_OP], .gid = v[P_GID], .mtu = v[P_MTU], .size = v[P_SIZE], .vary = v[P_VARY],
-		.count = max_u64(v[P_COUNT], 1), .qps = max_u64(min_u64(v[P_QPS], MAX_QPS), 1),
-		.window = max_u64(v[P_WINDOW], 1), .list = max_u64(min_u64(v[P_LIST], MAX_LIST), 1),
-		.sge = max_u64(min_u64(v[P_SGE], MAX_SGE), 1), .rsge = max_u64(min_u64(v[P_RSGE], MAX_SGE), 1),
-		.inl = v[P_INLINE], .srq = v[P_SRQ], .events = v[P_EVENTS], .both = v[P_BOTH],
-		.rnr = v[P_RNR], .lossy = v[P_LOSSY], .psn = v[P_PSN], .timeout = v[P_TIMEOUT], .retry = v[P_RETRY],
-		.rnr_retry = v[P_RNR_RETRY], .rnr_timer = v[P_RNR_TIMER], .rd_atomic = v[P_RD_ATOMIC],
-		.slow = v[P_SLOW], .limit = v[P_LIMIT], .spoil = v[P_SPOIL], .odp = v[P_ODP], .upset = v[P_UPSET],
+		.qp = v[P_QP],
+		.op = v[P_OP],
+		.gid = v[P_GID],
+		.mtu = v[P_MTU],
+		.size = v[P_SIZE],
+		.vary = v[P_VARY],
+		.count = max_u64(v[P_COUNT], 1),
+		.qps = max_u64(min_u64(v[P_QPS], MAX_QPS), 1),
+		.window = max_u64(v[P_WINDOW], 1),
+		.list = max_u64(min_u64(v[P_LIST], MAX_LIST), 1),
+		.sge = max_u64(min_u64(v[P_SGE], MAX_SGE), 1),
+		.rsge = max_u64(min_u64(v[P_RSGE], MAX_SGE), 1),
+		.inl = v[P_INLINE],
+		.srq = v[P_SRQ],
+		.events = v[P_EVENTS],
+		.both = v[P_BOTH],
+		.rnr = v[P_RNR],
+		.lossy = v[P_LOSSY],
+		.psn = v[P_PSN],
+		.timeout = v[P_TIMEOUT],
+		.retry = v[P_RETRY],
+		.rnr_retry = v[P_RNR_RETRY],
+		.rnr_timer = v[P_RNR_TIMER],
+		.rd_atomic = v[P_RD_ATOMIC],
+		.slow = v[P_SLOW],
+		.limit = v[P_LIMIT],
+		.spoil = v[P_SPOIL],
+		.odp = v[P_ODP],
+		.upset = v[P_UPSET],
 	};
 	/* Something must be signalled before the send queue is full. */
 	c.signal = max_u64(min_u64(v[P_SIGNAL], c.window), 1);
@@ -253,7 +317,8 @@ static struct config make_config(const struct spec *spec, const uint32_t *index)
 }
 
 /* The values of the keys in the case, for a failure's message. */
-static void describe(const struct spec *spec, const uint32_t *index, char *to, size_t len)
+static void describe(const struct spec *spec, const uint32_t *index, char *to,
+		     size_t len)
 {
 	size_t used = 0;
 	int key;
@@ -261,8 +326,10 @@ static void describe(const struct spec *spec, const uint32_t *index, char *to, s
 	to[0] = 0;
 	for (key = 0; key < NUM_KEYS && used < len; key++)
 		if (spec->count[key] > 1)
-			used += snprintf(to + used, len - used, " %s=%s", keys[key].name,
-					 text_of(keys[key].kind, spec->values[key][index[key]]));
+			used += snprintf(
+				to + used, len - used, " %s=%s", keys[key].name,
+				text_of(keys[key].kind,
+					spec->values[key][index[key]]));
 }
 
 /* The next combination; false after the last. */
@@ -288,7 +355,8 @@ static const char *impossible(const struct config *c)
 		return "the port's MTU is smaller";
 	if (c->qp == IBV_QPT_UD && c->size > (c->mtu ? c->mtu : mtu))
 		return "longer than a datagram";
-	if (c->sge > (uint32_t)device.max_sge || c->rsge > (uint32_t)device.max_sge)
+	if (c->sge > (uint32_t)device.max_sge ||
+	    c->rsge > (uint32_t)device.max_sge)
 		return "more SGEs than the device has";
 	if (c->size > port.max_msg_sz)
 		return "longer than the port's longest message";
@@ -303,7 +371,8 @@ struct tally {
 };
 
 /* One combination on both sides; the side that failed reports why. */
-static void run_one(const struct spec *spec, const uint32_t *index, const struct fail_case *fail, struct tally *tally)
+static void run_one(const struct spec *spec, const uint32_t *index,
+		    const struct fail_case *fail, struct tally *tally)
 {
 	struct config c = make_config(spec, index);
 	const char *why = fail ? NULL : impossible(&c);
@@ -323,14 +392,18 @@ static void run_one(const struct spec *spec, const uint32_t *index, const struct
 	ctl_swap(&verdict, &theirs, sizeof(verdict));
 	describe(spec, index, which, sizeof(which));
 	if (verbose && side == 0)
-		printf("#   %s%s%s: %.2f s\n", spec->name, fail ? " " : "", fail ? fail->name : which, now() - start);
+		printf("#   %s%s%s: %.2f s\n", spec->name, fail ? " " : "",
+		       fail ? fail->name : which, now() - start);
 	if (verdict.failed || theirs.failed) {
-		snprintf(tally->why, sizeof(tally->why), "%s%sside %c: %s", which[0] ? which + 1 : "", which[0] ? ": " : "",
-			 verdict.failed ? 'A' + side : 'B' - side, verdict.failed ? verdict.why : theirs.why);
+		snprintf(tally->why, sizeof(tally->why), "%s%sside %c: %s",
+			 which[0] ? which + 1 : "", which[0] ? ": " : "",
+			 verdict.failed ? 'A' + side : 'B' - side,
+			 verdict.failed ? verdict.why : theirs.why);
 		tally->failed = true;
 	} else if (verdict.skipped || theirs.skipped) {
 		if (!tally->skipped++)
-			snprintf(tally->why, sizeof(tally->why), "%s", verdict.skipped ? verdict.why : theirs.why);
+			snprintf(tally->why, sizeof(tally->why), "%s",
+				 verdict.skipped ? verdict.why : theirs.why);
 	} else {
 		tally->done++;
 	}
@@ -347,7 +420,8 @@ static bool report(const char *name, const struct tally *tally)
 	else if (!tally->done)
 		printf("skip %s: %s\n", name, tally->why);
 	else if (tally->skipped)
-		printf("ok %s (%d, %d left out: %s; %.1f s)\n", name, tally->done, tally->skipped, tally->why, seconds);
+		printf("ok %s (%d, %d left out: %s; %.1f s)\n", name,
+		       tally->done, tally->skipped, tally->why, seconds);
 	else
 		printf("ok %s (%d; %.1f s)\n", name, tally->done, seconds);
 	fflush(stdout);
@@ -365,7 +439,8 @@ static bool named(const char *list, const char *name)
 		       strcmp(name, "memory_back") &&
 		       strcmp(name, "two_cpus"); /* and this one a second CPU */
 	for (at = strstr(list, name); at; at = strstr(at + 1, name))
-		if ((at == list || at[-1] == ',') && (!at[len] || at[len] == ','))
+		if ((at == list || at[-1] == ',') &&
+		    (!at[len] || at[len] == ','))
 			return true;
 	return false;
 }
@@ -398,7 +473,9 @@ static bool run_fail_cases(const struct spec *spec)
 /* The first side's clock decides. */
 static bool time_left(const struct spec *spec, const struct tally *tally)
 {
-	bool mine = !tally->failed && !tally->skipped && now() - tally->start < spec->values[P_SECONDS][0], theirs;
+	bool mine = !tally->failed && !tally->skipped &&
+		    now() - tally->start < spec->values[P_SECONDS][0],
+	     theirs;
 
 	ctl_swap(&mine, &theirs, sizeof(mine));
 	return side ? theirs : mine;
@@ -435,7 +512,8 @@ static int run_side(const char *name, char **specs)
 	 * of an address of the wrong side is detected.
 	 */
 	if (side)
-		mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
 	opened = device_open(name);
 	if (!opened)
 		printf("not ok verify: side %c: %s\n", 'A' + side, verdict.why);
@@ -453,7 +531,8 @@ static pid_t start_side(int which, const char *place, int fd, char **argv)
 {
 	char netns[64], self[256], number[3][12];
 	const char *device = strchr(place, ':');
-	char *args[MAX_ARGS + 1] = { "ip", "netns", "exec", netns, self, "-s", number[0], "-c", number[1] };
+	char *args[MAX_ARGS + 1] = { "ip", "netns",   "exec", netns,	self,
+				     "-s", number[0], "-c",   number[1] };
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	int from = 9, i;
 	pid_t pid = fork();
@@ -492,7 +571,8 @@ static int wait_sides(void)
 		if (wait(&status) < 0)
 			return 1;
 		if (WIFSIGNALED(status))
-			printf("not ok verify: a side was killed by signal %d\n", WTERMSIG(status));
+			printf("not ok verify: a side was killed by signal %d\n",
+			       WTERMSIG(status));
 		bad |= status;
 	}
 	return !!bad;

@@ -97,7 +97,14 @@ enum spoil {
 };
 
 enum op {
-	OP_SEND, OP_SEND_IMM, OP_SEND_INV, OP_WRITE, OP_WRITE_IMM, OP_READ, OP_CAS, OP_FAA,
+	OP_SEND,
+	OP_SEND_IMM,
+	OP_SEND_INV,
+	OP_WRITE,
+	OP_WRITE_IMM,
+	OP_READ,
+	OP_CAS,
+	OP_FAA,
 	/* any of the operations above, changing from message to message */
 	OP_MIX,
 };
@@ -119,10 +126,10 @@ struct config {
 	uint32_t inl;		/* inline if the message is not longer */
 	uint32_t signal;	/* one in this many is signalled */
 	bool srq;
-	bool events;		/* sleep on the completion channel, do not poll */
+	bool events; /* sleep on the completion channel, do not poll */
 	bool both;		/* both sides send */
-	bool rnr;		/* send without credit: the receiver is not ready */
-	bool lossy;		/* UC and UD over a bad link: any part may arrive */
+	bool rnr;   /* send without credit: the receiver is not ready */
+	bool lossy; /* UC and UD over a bad link: any part may arrive */
 	uint32_t mtu;		/* 0: the port's */
 	uint32_t psn;		/* of the first packet; 0: random */
 	uint8_t timeout;
@@ -135,7 +142,7 @@ struct config {
 	uint32_t limit; /* seconds without progress until a case has failed */
 	enum spoil spoil;
 	uint8_t static_rate;	/* enum ibv_rate, of addresses */
-	uint32_t odp;		/* regions are paged on demand: 1, or all memory is: 2 */
+	uint32_t odp; /* regions are paged on demand: 1, or all memory is: 2 */
 	bool upset;		/* their pages are taken back all the time */
 };
 
@@ -172,11 +179,15 @@ void region_free(struct region *r);
 bool region_clean(const struct region *r, const char *name);
 
 bool qp_init(struct ibv_qp *qp, const struct config *c, unsigned int access);
-bool qp_to_rtr(struct ibv_qp *qp, const struct config *c, const struct peer *peer);
-bool qp_connect(struct ibv_qp *qp, const struct config *c, uint32_t my_psn, const struct peer *peer);
+bool qp_to_rtr(struct ibv_qp *qp, const struct config *c,
+	       const struct peer *peer);
+bool qp_connect(struct ibv_qp *qp, const struct config *c, uint32_t my_psn,
+		const struct peer *peer);
 void peer_describe(struct peer *p, struct ibv_qp *qp, const struct config *c);
-struct ibv_ah *ah_make(struct ibv_pd *pd, const struct config *c, const union ibv_gid *gid);
-bool grh_check(const struct ibv_grh *grh, const union ibv_gid *sgid, const union ibv_gid *dgid);
+struct ibv_ah *ah_make(struct ibv_pd *pd, const struct config *c,
+		       const union ibv_gid *gid);
+bool grh_check(const struct ibv_grh *grh, const union ibv_gid *sgid,
+	       const union ibv_gid *dgid);
 union ibv_gid gid_of(enum gid_choice choice);
 
 #define QKEY	0x11223344

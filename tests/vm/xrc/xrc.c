@@ -81,10 +81,12 @@ static double now(void)
 static void find_gid(struct side *s)
 {
 	struct ibv_gid_entry entries[32];
-	ssize_t i, n = ibv_query_gid_table(s->context, entries, ARRAY_SIZE(entries), 0);
+	ssize_t i, n = ibv_query_gid_table(s->context, entries,
+					   ARRAY_SIZE(entries), 0);
 
 	for (i = 0; i < n; i++)
-		if (entries[i].gid.raw[10] == 0xff && entries[i].gid.raw[11] == 0xff) {
+		if (entries[i].gid.raw[10] == 0xff &&
+		    entries[i].gid.raw[11] == 0xff) {
 			s->gid = entries[i].gid;
 			s->gid_index = entries[i].gid_index;
 			return;
@@ -92,10 +94,13 @@ static void find_gid(struct side *s)
 	die("no GID");
 }
 
-static struct ibv_xrcd *open_domain(struct ibv_context *context, const char *name, int oflags)
+static struct ibv_xrcd *open_domain(struct ibv_context *context,
+				    const char *name, int oflags)
 {
 	struct ibv_xrcd_init_attr attr = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = oflags,
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = oflags,
 	};
 	struct ibv_xrcd *xrcd;
 	int err;
@@ -110,11 +115,17 @@ static struct ibv_xrcd *open_domain(struct ibv_context *context, const char *nam
 	return xrcd;
 }
 
-static struct ibv_srq *make_srq(struct side *s, struct ibv_pd *pd, struct ibv_xrcd *xrcd, uint32_t *srqn)
+static struct ibv_srq *make_srq(struct side *s, struct ibv_pd *pd,
+				struct ibv_xrcd *xrcd, uint32_t *srqn)
 {
 	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = DEPTH, .max_sge = 2 }, .srq_type = IBV_SRQT_XRC, .pd = pd, .xrcd = xrcd, .cq = s->cq,
-		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
+		.attr = { .max_wr = DEPTH, .max_sge = 2 },
+		.srq_type = IBV_SRQT_XRC,
+		.pd = pd,
+		.xrcd = xrcd,
+		.cq = s->cq,
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD |
+			     IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ,
 	};
 	struct ibv_srq *srq = ibv_create_srq_ex(s->context, &attr);
 
@@ -138,8 +149,10 @@ static void make_side(struct side *s)
 	s->mem = aligned_alloc(4096, MEM);
 	s->pd = ibv_alloc_pd(s->context);
 	s->cq = ibv_create_cq(s->context, 4 * DEPTH, NULL, NULL, 0);
-	s->mr = ibv_reg_mr(s->pd, s->mem, MEM, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	s->mr = ibv_reg_mr(s->pd, s->mem, MEM,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ |
+			   IBV_ACCESS_REMOTE_ATOMIC);
 	s->xrcd = open_domain(s->context, file, O_CREAT);
 	if (!s->pd || !s->cq || !s->mr || !s->xrcd)
 		die("objects");
@@ -148,15 +161,19 @@ static void make_side(struct side *s)
 
 static void free_side(struct side *s)
 {
-	expect(!ibv_destroy_srq(s->srq) && !ibv_close_xrcd(s->xrcd) && !ibv_dereg_mr(s->mr) && !ibv_destroy_cq(s->cq) &&
-	       !ibv_dealloc_pd(s->pd) && !ibv_close_device(s->context), "the end: %s", strerror(errno));
+	expect(!ibv_destroy_srq(s->srq) && !ibv_close_xrcd(s->xrcd) &&
+	       !ibv_dereg_mr(s->mr) && !ibv_destroy_cq(s->cq) &&
+	       !ibv_dealloc_pd(s->pd) && !ibv_close_device(s->context),
+	       "the end: %s", strerror(errno));
 	free(s->mem);
 }
 
 static struct ibv_qp *make_tgt(struct side *s)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = s->xrcd,
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = s->xrcd,
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(s->context, &attr);
 
@@ -168,11 +185,19 @@ static struct ibv_qp *make_tgt(struct side *s)
 static struct ibv_qp *make_ini(struct side *s)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.qp_type = IBV_QPT_XRC_SEND, .pd = s->pd, .send_cq = s->cq, .sq_sig_all = 1,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_WRITE |
-				  IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
-				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
+		.qp_type = IBV_QPT_XRC_SEND,
+		.pd = s->pd,
+		.send_cq = s->cq,
+		.sq_sig_all = 1,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND |
+				  IBV_QP_EX_WITH_SEND_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_WRITE |
+				  IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				  IBV_QP_EX_WITH_RDMA_READ |
+				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
 				  IBV_QP_EX_WITH_SEND_WITH_INV,
 		.cap = { .max_send_wr = DEPTH, .max_send_sge = 2 },
 	};
@@ -186,25 +211,48 @@ static struct ibv_qp *make_ini(struct side *s)
 static void to_rts(struct side *s, struct ibv_qp *qp, uint32_t dest)
 {
 	struct ibv_qp_attr attr = {
-		.port_num = 1, .path_mtu = IBV_MTU_1024, .dest_qp_num = dest, .rq_psn = 7, .sq_psn = 7,
-		.max_dest_rd_atomic = 4, .max_rd_atomic = 4, .min_rnr_timer = 1, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
-		.ah_attr = { .is_global = 1, .port_num = 1,
-			     .grh = { .dgid = s->gid, .sgid_index = s->gid_index, .hop_limit = 64 } },
+		.port_num = 1,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = dest,
+		.rq_psn = 7,
+		.sq_psn = 7,
+		.max_dest_rd_atomic = 4,
+		.max_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ |
+				   IBV_ACCESS_REMOTE_ATOMIC,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = {
+				.dgid = s->gid, .sgid_index = s->gid_index,
+				.hop_limit = 64,
+			},
+		},
 	};
 	bool ini = qp->qp_type == IBV_QPT_XRC_SEND;
+	int rtr = ini ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	int rts = ini ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC : 0;
 	int err;
 
 	attr.qp_state = IBV_QPS_RESET;
 	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 	attr.qp_state = IBV_QPS_INIT;
-	err = err ? : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	err = err ?: ibv_modify_qp(qp, &attr,
+				   IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+				   IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 	attr.qp_state = IBV_QPS_RTR;
-	err = err ? : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				    (ini ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
+	err = err ?: ibv_modify_qp(qp, &attr,
+				   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+				   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | rtr);
 	attr.qp_state = IBV_QPS_RTS;
-	err = err ? : ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-				    (ini ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
+	err = err ?: ibv_modify_qp(qp, &attr,
+				   IBV_QP_STATE | IBV_QP_SQ_PSN |
+				   IBV_QP_TIMEOUT | rts);
 	expect(!err, "ibv_modify_qp: %s", strerror(err));
 }
 
@@ -224,28 +272,34 @@ static struct link make_link(struct side *s)
 
 static void free_link(struct link *l)
 {
-	expect(!ibv_destroy_qp(l->tgt) && !ibv_destroy_qp(l->ini), "ibv_destroy_qp");
+	expect(!ibv_destroy_qp(l->tgt) && !ibv_destroy_qp(l->ini),
+	       "ibv_destroy_qp");
 }
 
 /* ---- work requests ---- */
 
-static void recv_at(struct side *s, struct ibv_srq *srq, uint64_t id, uint32_t len)
+static void recv_at(struct side *s, struct ibv_srq *srq, uint64_t id,
+		    uint32_t len)
 {
 	struct ibv_sge sge = { (uintptr_t)s->mem + HALF, len, s->mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 }, *bad_wr;
+	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	struct ibv_recv_wr *bad_wr;
 
 	expect(!ibv_post_srq_recv(srq, &wr, &bad_wr), "ibv_post_srq_recv");
 }
 
-static int post(struct side *s, struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t len, uint32_t srqn, uint32_t rkey)
+static int post(struct side *s, struct ibv_qp *qp, enum ibv_wr_opcode op,
+		uint32_t len, uint32_t srqn, uint32_t rkey)
 {
 	struct ibv_sge sge = { (uintptr_t)s->mem, len, s->mr->lkey };
 	struct ibv_send_wr wr = {
-		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = op, .qp_type.xrc.remote_srqn = srqn,
+		.wr_id = 1, .sg_list = &sge, .num_sge = 1, .opcode = op,
+		.qp_type.xrc.remote_srqn = srqn,
 		.imm_data = htobe32(0x12345678),
 	}, *bad_wr;
 
-	if (op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	if (op == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	    op == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = (uintptr_t)s->mem + HALF;
 		wr.wr.atomic.rkey = rkey;
 		wr.wr.atomic.compare_add = 5;
@@ -258,7 +312,8 @@ static int post(struct side *s, struct ibv_qp *qp, enum ibv_wr_opcode op, uint32
 }
 
 /* The same by the extended verbs. */
-static int post_ex(struct side *s, struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t len, uint32_t srqn, uint32_t rkey)
+static int post_ex(struct side *s, struct ibv_qp *qp, enum ibv_wr_opcode op,
+		   uint32_t len, uint32_t srqn, uint32_t rkey)
 {
 	struct ibv_qp_ex *x = ibv_qp_to_qp_ex(qp);
 	uint64_t there = (uintptr_t)s->mem + HALF;
@@ -305,30 +360,78 @@ static struct ibv_wc next_wc(struct side *s)
 }
 
 /* A request to be refused: its status, and the target's event. */
-static void refused(struct side *s, struct link *l, enum ibv_wc_status status, enum ibv_event_type type, const char *what)
+static void refused(struct side *s, struct link *l, enum ibv_wc_status status,
+		    enum ibv_event_type type, const char *what)
 {
 	struct pollfd async = { .fd = s->context->async_fd, .events = POLLIN };
 	struct ibv_async_event event = {};
 	struct ibv_wc wc = next_wc(s);
 
-	expect(wc.status == status && wc.qp_num == l->ini->qp_num, "%s: %s", what, ibv_wc_status_str(wc.status));
+	expect(wc.status == status && wc.qp_num == l->ini->qp_num, "%s: %s",
+	       what, ibv_wc_status_str(wc.status));
 	do {
-		if (poll(&async, 1, 10000) != 1 || ibv_get_async_event(s->context, &event)) {
+		if (poll(&async, 1, 10000) != 1 ||
+		    ibv_get_async_event(s->context, &event)) {
 			expect(false, "%s: no event", what);
 			break;
 		}
 		ibv_ack_async_event(&event);
 	} while (event.event_type == IBV_EVENT_COMM_EST);
-	expect(event.event_type == type && event.element.qp == l->tgt, "%s: %s", what, ibv_event_type_str(event.event_type));
+	expect(event.event_type == type && event.element.qp == l->tgt, "%s: %s",
+	       what, ibv_event_type_str(event.event_type));
 	join(s, l);
 }
 
 /* ---- tests ---- */
 
+static bool received(const struct ibv_wc *wc, const struct link *l, uint32_t n,
+		     bool imm)
+{
+	if (wc->status != IBV_WC_SUCCESS || wc->byte_len != n ||
+	    wc->qp_num != l->tgt->qp_num || wc->src_qp != l->ini->qp_num)
+		return false;
+	return imm ? wc->wc_flags & IBV_WC_WITH_IMM &&
+		     wc->imm_data == htobe32(0x12345678) :
+		     !(wc->wc_flags & IBV_WC_WITH_IMM);
+}
+
+/* An operation with @n bytes, posted by @how. */
+static void operate(struct side *s, const struct link *l, typeof(&post) how,
+		    enum ibv_wr_opcode op, uint32_t n)
+{
+	bool read = op == IBV_WR_RDMA_READ;
+	bool imm = op == IBV_WR_SEND_WITH_IMM ||
+		   op == IBV_WR_RDMA_WRITE_WITH_IMM;
+	bool recvs = imm || op == IBV_WR_SEND;
+	uint8_t *from = s->mem + (read ? HALF : 0);
+	uint8_t *to = s->mem + (read ? 0 : HALF);
+	struct ibv_wc wc, recv = {}, send = {};
+	uint32_t i;
+
+	for (i = 0; i < HALF; i++)
+		from[i] = i * 7 + op + n;
+	memset(to, 0, HALF);
+	if (recvs)
+		recv_at(s, s->srq, 2, HALF);
+	expect(!how(s, l->ini, op, n, s->srqn, s->mr->rkey), "a post");
+	for (i = recvs ? 2 : 1; i; i--) {
+		wc = next_wc(s);
+		*(wc.wr_id == 2 ? &recv : &send) = wc;
+	}
+	expect(send.status == IBV_WC_SUCCESS && send.qp_num == l->ini->qp_num,
+	       "operation %u of %u: %s", op, n, ibv_wc_status_str(send.status));
+	if (recv.wr_id)
+		expect(received(&recv, l, n, imm), "a receive of operation %u",
+		       op);
+	expect(!memcmp(from, to, n) && (n == HALF || !to[n]),
+	       "the data of operation %u, %u", op, n);
+}
+
 static void test_operations(void)
 {
 	static const enum ibv_wr_opcode ops[] = {
-		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
+		IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
 	};
 	static const uint32_t lengths[] = { 0, 1, 1024, 1025, 100000, HALF };
 	struct side s;
@@ -339,40 +442,24 @@ static void test_operations(void)
 	l = make_link(&s);
 	for (ex = 0; ex < 2; ex++)
 		for (i = 0; i < ARRAY_SIZE(ops); i++)
-			for (k = 0; k < ARRAY_SIZE(lengths); k++) {
-				bool read = ops[i] == IBV_WR_RDMA_READ;
-				bool imm = ops[i] == IBV_WR_SEND_WITH_IMM || ops[i] == IBV_WR_RDMA_WRITE_WITH_IMM;
-				uint8_t *from = s.mem + (read ? HALF : 0), *to = s.mem + (read ? 0 : HALF);
-				struct ibv_wc wc, recv = {}, send = {};
-				uint32_t n = lengths[k], j;
-
-				for (j = 0; j < HALF; j++)
-					from[j] = j * 7 + i + k;
-				memset(to, 0, HALF);
-				if (imm || ops[i] == IBV_WR_SEND)
-					recv_at(&s, s.srq, 2, HALF);
-				expect(!(ex ? post_ex : post)(&s, l.ini, ops[i], n, s.srqn, s.mr->rkey), "a post");
-				for (j = imm || ops[i] == IBV_WR_SEND ? 2 : 1; j; j--) {
-					wc = next_wc(&s);
-					*(wc.wr_id == 2 ? &recv : &send) = wc;
-				}
-				expect(send.status == IBV_WC_SUCCESS && send.qp_num == l.ini->qp_num, "operation %u of %u: %s", i, n,
-				       ibv_wc_status_str(send.status));
-				if (recv.wr_id)
-					expect(recv.status == IBV_WC_SUCCESS && recv.byte_len == n &&
-					       recv.qp_num == l.tgt->qp_num && recv.src_qp == l.ini->qp_num &&
-					       !!(recv.wc_flags & IBV_WC_WITH_IMM) == imm &&
-					       (!imm || recv.imm_data == htobe32(0x12345678)), "a receive of operation %u", i);
-				expect(!memcmp(from, to, n) && (n == HALF || !to[n]), "the data of operation %u, %u", i, n);
-			}
+			for (k = 0; k < ARRAY_SIZE(lengths); k++)
+				operate(&s, &l, ex ? post_ex : post, ops[i],
+					lengths[k]);
 	for (ex = 0; ex < 2; ex++) {
-		volatile uint64_t *word = (void *)(s.mem + HALF), *was = (void *)s.mem;
+		volatile uint64_t *word = (void *)(s.mem + HALF),
+				  *was = (void *)s.mem;
 
 		*word = 5;
-		(ex ? post_ex : post)(&s, l.ini, IBV_WR_ATOMIC_CMP_AND_SWP, 8, s.srqn, s.mr->rkey);
-		expect(next_wc(&s).status == IBV_WC_SUCCESS && *was == 5 && *word == 9, "compare and swap");
-		(ex ? post_ex : post)(&s, l.ini, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, s.srqn, s.mr->rkey);
-		expect(next_wc(&s).status == IBV_WC_SUCCESS && *was == 9 && *word == 14, "fetch and add");
+		(ex ? post_ex : post)(&s, l.ini, IBV_WR_ATOMIC_CMP_AND_SWP, 8,
+				      s.srqn, s.mr->rkey);
+		expect(next_wc(&s).status == IBV_WC_SUCCESS && *was == 5 &&
+		       *word == 9,
+		       "compare and swap");
+		(ex ? post_ex : post)(&s, l.ini, IBV_WR_ATOMIC_FETCH_AND_ADD, 8,
+				      s.srqn, s.mr->rkey);
+		expect(next_wc(&s).status == IBV_WC_SUCCESS && *was == 9 &&
+		       *word == 14,
+		       "fetch and add");
 	}
 	free_link(&l);
 	free_side(&s);
@@ -397,7 +484,9 @@ static void test_stream(void)
 			recv_at(&s, other, 101, 4096);
 		}
 		for (i = 0; i < 32; i++)
-			expect(!post(&s, l.ini, IBV_WR_SEND, 3000, srqn[i % 2], 0), "a post");
+			expect(!post(&s, l.ini, IBV_WR_SEND, 3000, srqn[i % 2],
+				     0),
+			       "a post");
 		for (sent = got[0] = got[1] = 0, i = 0; i < 64; i++) {
 			struct ibv_wc wc = next_wc(&s);
 
@@ -408,7 +497,8 @@ static void test_stream(void)
 			else
 				got[wc.wr_id - 100]++;
 		}
-		expect(sent == 32 && got[0] == 16 && got[1] == 16, "%d sent, %d and %d received", sent, got[0], got[1]);
+		expect(sent == 32 && got[0] == 16 && got[1] == 16,
+		       "%d sent, %d and %d received", sent, got[0], got[1]);
 	}
 	expect(!ibv_destroy_srq(other), "ibv_destroy_srq");
 	free_link(&l);
@@ -419,7 +509,9 @@ static void test_stream(void)
 static void other_process(int in, int out)
 {
 	struct ibv_qp_open_attr attr = {
-		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE, .qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			     IBV_QP_OPEN_ATTR_TYPE,
+		.qp_type = IBV_QPT_XRC_RECV,
 	};
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr query;
@@ -435,16 +527,22 @@ static void other_process(int in, int out)
 		die("a pipe");
 	attr.xrcd = s.xrcd;
 	qp = ibv_open_qp(s.context, &attr);
-	expect(qp && !ibv_query_qp(qp, &query, IBV_QP_STATE, &init) && query.qp_state == IBV_QPS_RTS, "ibv_open_qp");
+	expect(qp && !ibv_query_qp(qp, &query, IBV_QP_STATE, &init) &&
+	       query.qp_state == IBV_QPS_RTS,
+	       "ibv_open_qp");
 	if (write(out, "", 1) != 1)
 		die("a pipe");
 	wc = next_wc(&s);
-	expect(wc.wr_id == 2 && wc.status == IBV_WC_SUCCESS && wc.byte_len == 100 && s.mem[HALF + 50] == 0x5a, "a message");
+	expect(wc.wr_id == 2 && wc.status == IBV_WC_SUCCESS &&
+	       wc.byte_len == 100 && s.mem[HALF + 50] == 0x5a,
+	       "a message");
 	if (write(out, "", 1) != 1)
 		die("a pipe");
 	/* Now this process alone has the QP. */
 	wc = next_wc(&s);
-	expect(wc.wr_id == 3 && wc.status == IBV_WC_SUCCESS && wc.byte_len == 200, "a message to the last user");
+	expect(wc.wr_id == 3 && wc.status == IBV_WC_SUCCESS &&
+	       wc.byte_len == 200,
+	       "a message to the last user");
 	if (qp)
 		expect(!ibv_destroy_qp(qp), "ibv_destroy_qp of an opened QP");
 	free_side(&s);
@@ -471,16 +569,21 @@ static void test_shared(void)
 	l = make_link(&s);
 	memset(s.mem, 0x5a, HALF);
 	if (read(from[0], &srqn, sizeof(srqn)) != sizeof(srqn) ||
-	    write(to[1], &l.tgt->qp_num, sizeof(l.tgt->qp_num)) != sizeof(l.tgt->qp_num) || read(from[0], &done, 1) != 1)
+	    write(to[1], &l.tgt->qp_num, sizeof(l.tgt->qp_num)) !=
+		    sizeof(l.tgt->qp_num) ||
+	    read(from[0], &done, 1) != 1)
 		die("the other process");
 	post(&s, l.ini, IBV_WR_SEND, 100, srqn, 0);
-	expect(next_wc(&s).status == IBV_WC_SUCCESS, "a SEND to the other process");
+	expect(next_wc(&s).status == IBV_WC_SUCCESS,
+	       "a SEND to the other process");
 	if (read(from[0], &done, 1) != 1)
 		die("the other process");
-	expect(!ibv_destroy_qp(l.tgt), "ibv_destroy_qp of a QP that another process has");
+	expect(!ibv_destroy_qp(l.tgt),
+	       "ibv_destroy_qp of a QP that another process has");
 	post(&s, l.ini, IBV_WR_SEND, 200, srqn, 0);
 	expect(next_wc(&s).status == IBV_WC_SUCCESS, "a SEND after that");
-	expect(waitpid(child, &status, 0) == child && !status, "the other process: status %d", status);
+	expect(waitpid(child, &status, 0) == child && !status,
+	       "the other process: status %d", status);
 	expect(!ibv_destroy_qp(l.ini), "ibv_destroy_qp");
 	free_side(&s);
 }
@@ -488,10 +591,14 @@ static void test_shared(void)
 static void test_errors(void)
 {
 	struct ibv_qp_open_attr open = {
-		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE, .qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			     IBV_QP_OPEN_ATTR_TYPE,
+		.qp_type = IBV_QPT_XRC_RECV,
 		.qp_num = 0x123456,
 	};
-	struct ibv_srq_init_attr basic = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq_init_attr basic = {
+		.attr = { .max_wr = 8, .max_sge = 1 },
+	};
 	struct ibv_recv_wr recv = {}, *bad_recv;
 	struct ibv_device_attr dev;
 	struct ibv_srq *srq, *other_srq, *plain;
@@ -503,49 +610,68 @@ static void test_errors(void)
 
 	make_side(&s);
 	l = make_link(&s);
-	expect(!ibv_query_device(s.context, &dev) && dev.device_cap_flags & IBV_DEVICE_XRC, "ibv_query_device");
+	expect(!ibv_query_device(s.context, &dev) &&
+	       dev.device_cap_flags & IBV_DEVICE_XRC,
+	       "ibv_query_device");
 
 	post(&s, l.ini, IBV_WR_SEND, 8, 0x7fffff ^ s.srqn, 0);
-	refused(&s, &l, IBV_WC_REM_INV_RD_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR, "no such SRQ");
+	refused(&s, &l, IBV_WC_REM_INV_RD_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
+		"no such SRQ");
 	other = open_domain(s.context, NULL, O_CREAT);
 	if (!other)
 		die("a domain without a file");
 	other_srq = make_srq(&s, s.pd, other, &n);
 	post(&s, l.ini, IBV_WR_RDMA_WRITE, 8, n, s.mr->rkey);
-	refused(&s, &l, IBV_WC_REM_INV_RD_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR, "an SRQ of another domain");
+	refused(&s, &l, IBV_WC_REM_INV_RD_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
+		"an SRQ of another domain");
 	plain = ibv_create_srq(s.pd, &basic);
 	if (!plain || ibv_get_srq_num(plain, &n))
 		die("ibv_create_srq");
 	post(&s, l.ini, IBV_WR_RDMA_READ, 8, n, s.mr->rkey);
-	refused(&s, &l, IBV_WC_REM_INV_RD_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR, "an SRQ that is not of XRC");
+	refused(&s, &l, IBV_WC_REM_INV_RD_REQ_ERR, IBV_EVENT_QP_ACCESS_ERR,
+		"an SRQ that is not of XRC");
 	pd = ibv_alloc_pd(s.context);
 	srq = make_srq(&s, pd, s.xrcd, &n);
 	post(&s, l.ini, IBV_WR_RDMA_WRITE, 8, n, s.mr->rkey);
-	refused(&s, &l, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR, "an rkey of another PD");
+	refused(&s, &l, IBV_WC_REM_ACCESS_ERR, IBV_EVENT_QP_ACCESS_ERR,
+		"an rkey of another PD");
 	recv_at(&s, s.srq, 2, 8);
 	post(&s, l.ini, IBV_WR_SEND, 9, s.srqn, 0);
-	expect(next_wc(&s).status == IBV_WC_LOC_LEN_ERR, "a receive that is too short");
+	expect(next_wc(&s).status == IBV_WC_LOC_LEN_ERR,
+	       "a receive that is too short");
 	expect(next_wc(&s).status == IBV_WC_REM_INV_REQ_ERR, "its SEND");
 	join(&s, &l);
 
 	/* Verbs. */
-	expect(post(&s, l.tgt, IBV_WR_SEND, 8, s.srqn, 0), "ibv_post_send to a target");
-	expect(ibv_post_recv(l.ini, &recv, &bad_recv), "ibv_post_recv to an initiator");
-	expect(ibv_post_recv(l.tgt, &recv, &bad_recv), "ibv_post_recv to a target");
+	expect(post(&s, l.tgt, IBV_WR_SEND, 8, s.srqn, 0),
+	       "ibv_post_send to a target");
+	expect(ibv_post_recv(l.ini, &recv, &bad_recv),
+	       "ibv_post_recv to an initiator");
+	expect(ibv_post_recv(l.tgt, &recv, &bad_recv),
+	       "ibv_post_recv to a target");
 	open.xrcd = s.xrcd;
-	expect(!ibv_open_qp(s.context, &open) && errno == EINVAL, "ibv_open_qp of no QP");
+	expect(!ibv_open_qp(s.context, &open) && errno == EINVAL,
+	       "ibv_open_qp of no QP");
 	open.qp_num = l.ini->qp_num;
-	expect(!ibv_open_qp(s.context, &open) && errno == EINVAL, "ibv_open_qp of an initiator");
+	expect(!ibv_open_qp(s.context, &open) && errno == EINVAL,
+	       "ibv_open_qp of an initiator");
 	open.qp_num = l.tgt->qp_num;
 	open.xrcd = other;
-	expect(!ibv_open_qp(s.context, &open) && errno == EINVAL, "ibv_open_qp in another domain");
-	expect(!open_domain(s.context, file, O_CREAT | O_EXCL) && errno == EINVAL, "an existing domain made anew");
-	expect(!open_domain(s.context, "/dev/null", 0), "a domain that nobody made");
+	expect(!ibv_open_qp(s.context, &open) && errno == EINVAL,
+	       "ibv_open_qp in another domain");
+	expect(!open_domain(s.context, file, O_CREAT | O_EXCL) &&
+	       errno == EINVAL,
+	       "an existing domain made anew");
+	expect(!open_domain(s.context, "/dev/null", 0),
+	       "a domain that nobody made");
 	expect(ibv_close_xrcd(other) == EBUSY, "ibv_close_xrcd with an SRQ");
-	expect(ibv_destroy_cq(s.cq) == EBUSY && ibv_dealloc_pd(pd) == EBUSY, "the end of an SRQ's objects");
+	expect(ibv_destroy_cq(s.cq) == EBUSY && ibv_dealloc_pd(pd) == EBUSY,
+	       "the end of an SRQ's objects");
 
-	expect(!ibv_destroy_srq(other_srq) && !ibv_close_xrcd(other) && !ibv_destroy_srq(plain) && !ibv_destroy_srq(srq) &&
-	       !ibv_dealloc_pd(pd), "the end");
+	expect(!ibv_destroy_srq(other_srq) && !ibv_close_xrcd(other) &&
+	       !ibv_destroy_srq(plain) && !ibv_destroy_srq(srq) &&
+	       !ibv_dealloc_pd(pd),
+	       "the end");
 	free_link(&l);
 	free_side(&s);
 }
@@ -569,7 +695,8 @@ static void test_srq_ends(void)
 		for (i = 0; i < 32; i++)
 			recv_at(&s, srq, 2, HALF);
 		for (i = 0; i < 32; i++)
-			expect(!post(&s, l.ini, IBV_WR_SEND, 20000, srqn, 0), "a post");
+			expect(!post(&s, l.ini, IBV_WR_SEND, 20000, srqn, 0),
+			       "a post");
 		usleep(round * 20);
 		expect(!ibv_destroy_srq(srq), "ibv_destroy_srq");
 		for (left = 32; left; left--) {
@@ -578,8 +705,10 @@ static void test_srq_ends(void)
 			if (wc.wr_id == ~0ull)
 				break;
 			expect(wc.wr_id == 1, "a completion of the SRQ");
-			expect(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_REM_INV_RD_REQ_ERR ||
-			       wc.status == IBV_WC_WR_FLUSH_ERR, "a SEND: %s", ibv_wc_status_str(wc.status));
+			expect(wc.status == IBV_WC_SUCCESS ||
+			       wc.status == IBV_WC_REM_INV_RD_REQ_ERR ||
+			       wc.status == IBV_WC_WR_FLUSH_ERR,
+			       "a SEND: %s", ibv_wc_status_str(wc.status));
 		}
 		join(&s, &l);
 	}
@@ -638,7 +767,8 @@ static void test_any_order(void)
 			default:
 				err = ibv_dealloc_pd(s.pd);
 			}
-			expect(!err || err == EBUSY, "the end of object %d: %s", i, strerror(err));
+			expect(!err || err == EBUSY, "the end of object %d: %s",
+			       i, strerror(err));
 			gone[i] = !err;
 			left -= !err;
 		}
@@ -666,19 +796,26 @@ static void test_exit(void)
 			l = make_link(&s);
 			for (k = 0; k < 16; k++) {
 				recv_at(&s, s.srq, 2, HALF);
-				post(&s, l.ini, IBV_WR_RDMA_WRITE_WITH_IMM, 100000, s.srqn, s.mr->rkey);
+				post(&s, l.ini, IBV_WR_RDMA_WRITE_WITH_IMM,
+				     100000, s.srqn, s.mr->rkey);
 			}
 			_exit(0);
 		}
-		expect(waitpid(child, &status, 0) == child && !status, "a process");
+		expect(waitpid(child, &status, 0) == child && !status,
+		       "a process");
 	}
 }
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; void (*run)(void); } tests[] = {
-		{ "operations", test_operations }, { "stream", test_stream }, { "shared", test_shared },
-		{ "errors", test_errors }, { "srq-ends", test_srq_ends }, { "any-order", test_any_order },
+	static const struct { const char *name; void (*run)(void);
+	} tests[] = {
+		{ "operations", test_operations },
+		{ "stream", test_stream },
+		{ "shared", test_shared },
+		{ "errors", test_errors },
+		{ "srq-ends", test_srq_ends },
+		{ "any-order", test_any_order },
 		{ "exit", test_exit },
 	};
 	unsigned int i;
@@ -695,7 +832,8 @@ int main(int argc, char **argv)
 		if (argc > 4 && strcmp(group, argv[4]))
 			continue;
 		tests[i].run();
-		printf("%sok %s-%s%s\n", bad ? "not " : "", argv[3], group, bad ? ": see above" : "");
+		printf("%sok %s-%s%s\n", bad ? "not " : "", argv[3], group,
+		       bad ? ": see above" : "");
 		all += bad;
 	}
 	return !!all;

@@ -29,7 +29,8 @@ static struct ibv_cq *cq;
 static char kind;
 static size_t bytes;
 static pthread_barrier_t ready;
-static volatile double end = INFINITY;	/* set when all threads have their memory */
+static volatile double end =
+	INFINITY; /* set when all threads have their memory */
 
 static void check(int good, const char *what)
 {
@@ -57,8 +58,13 @@ static void one_region(void *mem)
 static void one_qp(void)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 128, .max_recv_wr = 128, .max_send_sge = 1, .max_recv_sge = 1 },
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = 128, .max_recv_wr = 128,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
 
@@ -76,26 +82,52 @@ static void one_cq(void)
 static struct ibv_qp *loop(struct ibv_cq *own)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = own, .recv_cq = own, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.send_cq = own,
+		.recv_cq = own,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024, .max_dest_rd_atomic = 1, .max_rd_atomic = 1, .min_rnr_timer = 1,
-		.timeout = 14, .retry_cnt = 7, .rnr_retry = 7,
-		.ah_attr = { .is_global = 1, .port_num = 1, .grh = { .hop_limit = 1, .sgid_index = 1 } },
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024,
+		.max_dest_rd_atomic = 1,
+		.max_rd_atomic = 1,
+		.min_rnr_timer = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.ah_attr = {
+			.is_global = 1, .port_num = 1,
+			.grh = { .hop_limit = 1, .sgid_index = 1 },
+		},
 	};
 
-	check(qp && !ibv_query_gid(context, 1, 1, &attr.ah_attr.grh.dgid), "a QP and its GID");
-	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	check(qp && !ibv_query_gid(context, 1, 1, &attr.ah_attr.grh.dgid),
+	      "a QP and its GID");
+	check(!ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_ACCESS_FLAGS),
+	      "INIT");
 	attr.qp_state = IBV_QPS_RTR;
 	attr.dest_qp_num = qp->qp_num;
-	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
+	check(!ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER),
+	      "RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	check(!ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			     IBV_QP_MAX_QP_RD_ATOMIC),
+	      "RTS");
 	return qp;
 }
 
@@ -104,12 +136,17 @@ static void one_touch(void *mem)
 	static __thread struct ibv_cq *own;
 	static __thread struct ibv_qp *qp;
 	static __thread struct ibv_mr *from;
-	void *fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct ibv_mr *mr = ibv_reg_mr(pd, fresh, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-				       IBV_ACCESS_ON_DEMAND);
+	void *fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr =
+		ibv_reg_mr(pd, fresh, bytes,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_ON_DEMAND);
 	struct ibv_sge sge = { .addr = (uintptr_t)mem, .length = bytes };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
-				  .send_flags = IBV_SEND_SIGNALED }, *bad;
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
 	struct ibv_wc wc;
 	int n;
 
@@ -147,12 +184,15 @@ static void one(void *mem)
 static void *make_memory(void)
 {
 	int fd = memfd_create("bench", 0);
-	char *mem = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *mem = mmap(NULL, bytes, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	size_t at, len = bytes < WINDOW ? bytes : WINDOW;
 
 	check(fd >= 0 && mem != MAP_FAILED && !ftruncate(fd, len), "memory");
 	for (at = 0; at < bytes; at += len) {
-		check(mmap(mem + at, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED, "memory");
+		check(mmap(mem + at, len, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED,
+		      "memory");
 		memset(mem + at, 1, at ? 1 : len);
 	}
 	close(fd);
@@ -165,7 +205,9 @@ static void make_others(void)
 	int i;
 
 	for (i = 0; i < OTHERS; i++)
-		check(ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE) != NULL, "a region");
+		check(ibv_reg_mr(pd, page, 4096, IBV_ACCESS_LOCAL_WRITE) !=
+			      NULL,
+		      "a region");
 }
 
 static void *work(void *arg)
@@ -190,7 +232,8 @@ int main(int argc, char **argv)
 	double start;
 
 	if (n < 1 || n > 64 || !strchr("maqco", argv[2][0])) {
-		fprintf(stderr, "usage: bench-objects DEVICE mr|among|qp|cq|odp BYTES THREADS SECONDS\n");
+		fprintf(stderr,
+			"usage: bench-objects DEVICE mr|among|qp|cq|odp BYTES THREADS SECONDS\n");
 		return 2;
 	}
 	kind = argv[2][0];
@@ -207,7 +250,8 @@ int main(int argc, char **argv)
 
 	pthread_barrier_init(&ready, NULL, n + 1);
 	for (i = 0; i < n; i++)
-		check(!pthread_create(&threads[i], NULL, work, &made[i]), "a thread");
+		check(!pthread_create(&threads[i], NULL, work, &made[i]),
+		      "a thread");
 	pthread_barrier_wait(&ready);
 	start = now();
 	end = start + atof(argv[5]);

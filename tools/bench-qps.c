@@ -76,7 +76,8 @@ static void find_gid(struct side *s)
 	ssize_t i, n = ibv_query_gid_table(s->context, entries, 64, 0);
 
 	for (i = 0; i < n; i++) {
-		if (entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 || entries[i].gid.raw[10] != 0xff || entries[i].gid.raw[0])
+		if (entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
+		    entries[i].gid.raw[10] != 0xff || entries[i].gid.raw[0])
 			continue;
 		s->gid = entries[i].gid;
 		s->gid_index = entries[i].gid_index;
@@ -85,7 +86,8 @@ static void find_gid(struct side *s)
 	check(0, "no GID for IPv4");
 }
 
-static void open_side(struct side *s, const char *netns, const char *device, int count)
+static void open_side(struct side *s, const char *netns, const char *device,
+		      int count)
 {
 	struct ibv_device **list;
 	int i;
@@ -100,7 +102,8 @@ static void open_side(struct side *s, const char *netns, const char *device, int
 	check(s->pd != NULL, "ibv_alloc_pd");
 	s->cq = ibv_create_cq(s->context, 2 * DEPTH, NULL, NULL, 0);
 	check(s->cq != NULL, "ibv_create_cq");
-	s->mr = ibv_reg_mr(s->pd, s->buf, sizeof(s->buf), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	s->mr = ibv_reg_mr(s->pd, s->buf, sizeof(s->buf),
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	check(s->mr != NULL, "ibv_reg_mr");
 	s->qp = calloc(count, sizeof(*s->qp));
 	check(s->qp != NULL, "calloc");
@@ -110,8 +113,13 @@ static void open_side(struct side *s, const char *netns, const char *device, int
 static void make_qp(struct side *s, int i, struct ibv_cq *send_cq)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = send_cq, .recv_cq = s->cq, .qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = DEPTH, .max_recv_wr = DEPTH, .max_send_sge = 1, .max_recv_sge = 1 },
+		.send_cq = send_cq,
+		.recv_cq = s->cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = DEPTH, .max_recv_wr = DEPTH,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
 	};
 
 	s->qp[i] = ibv_create_qp(s->pd, &attr);
@@ -121,28 +129,59 @@ static void make_qp(struct side *s, int i, struct ibv_cq *send_cq)
 static void connect_qp(struct side *s, struct side *peer, int i)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
-		.path_mtu = IBV_MTU_1024, .dest_qp_num = peer->qp[i]->qp_num,
-		.max_rd_atomic = 1, .max_dest_rd_atomic = 1, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 12,
-		.ah_attr = { .port_num = 1, .is_global = 1,
-			     .grh = { .dgid = peer->gid, .sgid_index = s->gid_index, .hop_limit = 64 } },
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
+		.path_mtu = IBV_MTU_1024,
+		.dest_qp_num = peer->qp[i]->qp_num,
+		.max_rd_atomic = 1,
+		.max_dest_rd_atomic = 1,
+		.timeout = 14,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 12,
+		.ah_attr = {
+			.port_num = 1, .is_global = 1,
+			.grh = {
+				.dgid = peer->gid, .sgid_index = s->gid_index,
+				.hop_limit = 64,
+			},
+		},
 	};
 
-	check(!ibv_modify_qp(s->qp[i], &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	check(!ibv_modify_qp(s->qp[i], &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_ACCESS_FLAGS),
+	      "INIT");
 	attr.qp_state = IBV_QPS_RTR;
-	check(!ibv_modify_qp(s->qp[i], &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), "RTR");
+	check(!ibv_modify_qp(s->qp[i], &attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			     IBV_QP_MAX_DEST_RD_ATOMIC |
+			     IBV_QP_MIN_RNR_TIMER),
+	      "RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	check(!ibv_modify_qp(s->qp[i], &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC), "RTS");
+	check(!ibv_modify_qp(s->qp[i], &attr,
+			     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			     IBV_QP_MAX_QP_RD_ATOMIC),
+	      "RTS");
 }
 
 static void write_one(struct side *from, struct side *to, int i)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)from->buf, .length = 8, .lkey = from->mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)from->buf, .length = 8,
+		.lkey = from->mr->lkey,
+	};
 	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = (uintptr_t)to->buf, .rkey = to->mr->rkey },
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)to->buf, .rkey = to->mr->rkey,
+		},
 	};
 	struct ibv_wc wc;
 	int n;
@@ -173,7 +212,8 @@ struct cost {
 #define SLICE	(5e-3)	/* seconds of messages between two loops */
 
 /* Cost of a message over @count QPs in turn. */
-static struct cost measure(struct side *from, struct side *to, int count, double seconds)
+static struct cost measure(struct side *from, struct side *to, int count,
+			   double seconds)
 {
 	double end, start, messages = 0, loops = 0;
 	long n = 0, slices = 0;
@@ -194,7 +234,8 @@ static struct cost measure(struct side *from, struct side *to, int count, double
 		} while (now() < start + SLICE);
 		messages += now() - start;
 	}
-	return (struct cost) { messages / n * 1e6, messages / n / (loops / slices) };
+	return (struct cost){ messages / n * 1e6,
+			      messages / n / (loops / slices) };
 }
 
 static void add_bulk(struct side *s)
@@ -203,7 +244,8 @@ static void add_bulk(struct side *s)
 
 	check(memory != NULL, "aligned_alloc");
 	memset(memory, 1, BULK);
-	s->bulk = ibv_reg_mr(s->pd, memory, BULK, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	s->bulk = ibv_reg_mr(s->pd, memory, BULK,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	check(s->bulk != NULL, "ibv_reg_mr");
 	s->bulk_cq = ibv_create_cq(s->context, DEPTH, NULL, NULL, 0);
 	check(s->bulk_cq != NULL, "ibv_create_cq");
@@ -211,10 +253,19 @@ static void add_bulk(struct side *s)
 
 static void write_bulk(struct side *from, struct side *to)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)from->bulk->addr, .length = BULK, .lkey = from->bulk->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)from->bulk->addr, .length = BULK,
+		.lkey = from->bulk->lkey,
+	};
 	struct ibv_send_wr *bad, wr = {
-		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE, .send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = { .remote_addr = (uintptr_t)to->bulk->addr, .rkey = to->bulk->rkey },
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+		.wr.rdma = {
+			.remote_addr = (uintptr_t)to->bulk->addr,
+			.rkey = to->bulk->rkey,
+		},
 	};
 
 	check(!ibv_post_send(from->qp[1], &wr, &bad), "ibv_post_send");
@@ -270,7 +321,8 @@ static double longest_stall(double seconds)
 	check(!sched_getaffinity(0, sizeof(cpus), &cpus), "sched_getaffinity");
 	other = CPU_ISSET(1, &cpus);
 	stall_end = now() + seconds;
-	check(!other || !pthread_create(&thread, NULL, stall_there, &there), "pthread_create");
+	check(!other || !pthread_create(&thread, NULL, stall_there, &there),
+	      "pthread_create");
 	here = stall(0);
 	if (other)
 		pthread_join(thread, NULL);
@@ -279,7 +331,8 @@ static double longest_stall(double seconds)
 }
 
 /* One pair writes 8 bytes at a time while the other has 1 GiB to write. */
-static void measure_beside_bulk(struct side *from, struct side *to, double seconds)
+static void measure_beside_bulk(struct side *from, struct side *to,
+				double seconds)
 {
 	static double took[1000000];
 	double stalled, end;
@@ -303,8 +356,10 @@ static void measure_beside_bulk(struct side *from, struct side *to, double secon
 	}
 	check(bulks > 0, "not one bulk has arrived");
 	qsort(took, n, sizeof(took[0]), by_size);
-	printf("{\"median\": %.3f, \"p99\": %.3f, ", took[n / 2], took[n * 99L / 100]);
-	printf("\"p999\": %.3f, \"most\": %.3f, \"stall\": %.3f}\n", took[n * 999L / 1000], took[n - 1], stalled);
+	printf("{\"median\": %.3f, \"p99\": %.3f, ", took[n / 2],
+	       took[n * 99L / 100]);
+	printf("\"p999\": %.3f, \"most\": %.3f, \"stall\": %.3f}\n",
+	       took[n * 999L / 1000], took[n - 1], stalled);
 }
 
 /* In KiB; free memory, and memory that can be reclaimed at once. */
@@ -332,7 +387,8 @@ static long mapped(void)
 	return pages * sysconf(_SC_PAGESIZE) / 1024;
 }
 
-static void make_pair(struct side *a, struct side *b, int i, struct ibv_cq *send_cq)
+static void make_pair(struct side *a, struct side *b, int i,
+		      struct ibv_cq *send_cq)
 {
 	make_qp(a, i, send_cq);
 	make_qp(b, i, b->cq);
@@ -340,7 +396,8 @@ static void make_pair(struct side *a, struct side *b, int i, struct ibv_cq *send
 	connect_qp(b, a, i);
 }
 
-static void measure_counts(struct side *a, struct side *b, int count, double seconds)
+static void measure_counts(struct side *a, struct side *b, int count,
+			   double seconds)
 {
 	long free_before, mapped_before, taken;
 	struct cost one, turn;
@@ -364,7 +421,8 @@ int main(int argc, char **argv)
 	double seconds;
 	int busy, count;
 
-	check(argc == 7, "bench-qps NETNS DEVICE NETNS DEVICE COUNT|busy SECONDS");
+	check(argc == 7,
+	      "bench-qps NETNS DEVICE NETNS DEVICE COUNT|busy SECONDS");
 	busy = !strcmp(argv[5], "busy");
 	count = busy ? 2 : atoi(argv[5]);
 	seconds = atof(argv[6]);

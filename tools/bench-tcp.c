@@ -75,7 +75,8 @@ static void no_delay(int fd)
 		err(1, "TCP_NODELAY");
 }
 
-static void serve(int fd, struct sockaddr_in *address, char *buffer, size_t size)
+static void serve(int fd, struct sockaddr_in *address, char *buffer,
+		  size_t size)
 {
 	int client;
 
@@ -96,7 +97,8 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void ask(int fd, struct sockaddr_in *address, char *buffer, size_t size, double seconds, size_t least)
+static void ask(int fd, struct sockaddr_in *address, char *buffer, size_t size,
+		double seconds, size_t least)
 {
 	double *times = calloc(MOST, sizeof(*times)), start, before, after;
 	size_t n = 0, i;
@@ -120,7 +122,8 @@ static void ask(int fd, struct sockaddr_in *address, char *buffer, size_t size, 
 		before = after;
 	}
 	qsort(times, n, sizeof(*times), compare);
-	printf("{\"median\": %.3f, \"p99\": %.3f, \"p999\": %.3f}\n", times[n / 2], times[n * 99 / 100], times[n * 999 / 1000]);
+	printf("{\"median\": %.3f, \"p99\": %.3f, \"p999\": %.3f}\n",
+	       times[n / 2], times[n * 99 / 100], times[n * 999 / 1000]);
 }
 
 static void enter(const char *netns)
@@ -140,7 +143,8 @@ struct connection {
 	int to;
 };
 
-static void make_connections(struct connection *made, size_t count, char **netns, struct sockaddr_in *address)
+static void make_connections(struct connection *made, size_t count,
+			     char **netns, struct sockaddr_in *address)
 {
 	socklen_t length = sizeof(*address);
 	int listener;
@@ -148,13 +152,15 @@ static void make_connections(struct connection *made, size_t count, char **netns
 
 	enter(netns[1]);
 	listener = socket(AF_INET, SOCK_STREAM, 0);
-	if (listener < 0 || bind(listener, (void *)address, sizeof(*address)) || listen(listener, 1) ||
+	if (listener < 0 || bind(listener, (void *)address, sizeof(*address)) ||
+	    listen(listener, 1) ||
 	    getsockname(listener, (void *)address, &length))
 		err(1, "listen");
 	enter(netns[0]);
 	for (i = 0; i < count; i++) {
 		made[i].from = socket(AF_INET, SOCK_STREAM, 0);
-		if (made[i].from < 0 || connect(made[i].from, (void *)address, sizeof(*address)))
+		if (made[i].from < 0 ||
+		    connect(made[i].from, (void *)address, sizeof(*address)))
 			err(1, "connect");
 		made[i].to = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
 		if (made[i].to < 0)
@@ -170,7 +176,8 @@ static void pass_one(const struct connection *on)
 	ssize_t n;
 
 	give(on->from, buffer, sizeof(buffer));
-	while ((n = recv(on->to, buffer, sizeof(buffer), 0)) < 0 && errno == EAGAIN)
+	while ((n = recv(on->to, buffer, sizeof(buffer), 0)) < 0 &&
+	       errno == EAGAIN)
 		;
 	if (n != sizeof(buffer))
 		err(1, "recv");
@@ -206,7 +213,8 @@ static int take_turns(char **argv)
 		errx(2, "not an address: %s", argv[2]);
 	make_connections(made, count, argv, &address);
 	one = turns(made, 1, seconds);
-	printf("{\"one\": %.3f, \"turn\": %.3f}\n", one, turns(made, count, seconds));
+	printf("{\"one\": %.3f, \"turn\": %.3f}\n", one,
+	       turns(made, count, seconds));
 	return 0;
 }
 
@@ -221,8 +229,9 @@ int main(int argc, char **argv)
 	if (argc == 7 && !strcmp(argv[1], "turn"))
 		return take_turns(argv + 2);
 	if (!server && (argc != 7 || strcmp(argv[1], "client")))
-		errx(2, "usage: bench-tcp server PORT SIZE | client PORT SIZE ADDRESS SECONDS LEAST | "
-			"turn NETNS NETNS ADDRESS COUNT SECONDS");
+		errx(2,
+		     "usage: bench-tcp server PORT SIZE | client PORT SIZE ADDRESS SECONDS LEAST | "
+		     "turn NETNS NETNS ADDRESS COUNT SECONDS");
 	address.sin_port = htons(atoi(argv[2]));
 	size = strtoul(argv[3], NULL, 0);
 	buffer = calloc(1, size);
@@ -234,6 +243,7 @@ int main(int argc, char **argv)
 	if (server)
 		serve(fd, &address, buffer, size);
 	else
-		ask(fd, &address, buffer, size, atof(argv[5]), strtoul(argv[6], NULL, 0));
+		ask(fd, &address, buffer, size, atof(argv[5]),
+		    strtoul(argv[6], NULL, 0));
 	return 0;
 }

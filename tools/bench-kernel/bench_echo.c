@@ -188,7 +188,8 @@ static const struct kernel_param_ops echo_ops = { .get = echo };
 static const struct kernel_param_ops host_ops = { .set = host };
 
 module_param_cb(echo, &echo_ops, NULL, 0400);
-MODULE_PARM_DESC(echo, "nanoseconds there and back, once and twice: 50 %, 99 %, 99.9 %");
+MODULE_PARM_DESC(
+	echo, "nanoseconds there and back, once and twice: 50 %, 99 %, 99.9 %");
 module_param_cb(host, &host_ops, NULL, 0200);
 MODULE_PARM_DESC(host, "1 or 2: this network namespace is that host");
 

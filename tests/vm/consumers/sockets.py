@@ -24,13 +24,15 @@ MESSAGES = 60
 
 
 def attribute(kind, value):
-    return struct.pack("HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+    return (struct.pack("HH", 4 + len(value), kind) + value + b"\0"
+            * (-len(value) % 4))
 
 
 def request(netlink, family, command, attributes):
     """The payload of the response behind the generic header; errors raise."""
     body = struct.pack("BBH", command, 1, 0) + attributes
-    netlink.send(struct.pack("IHHII", 16 + len(body), family, 1 | 4, 1, 0) + body)
+    netlink.send(struct.pack("IHHII", 16 + len(body), family, 1 | 4, 1, 0)
+                 + body)
     reply = netlink.recv(65536)
     if struct.unpack_from("H", reply, 4)[0] == 2:
         error = -struct.unpack_from("i", reply, 16)[0]
@@ -109,7 +111,8 @@ def rds_client(address, own):
     datagrams = rds_socket(own, PORT + 1)
     datagrams.settimeout(30)
     for n in range(MESSAGES):
-        data = random.randbytes(random.choice((1, 4095, 4096, 4097, 60000, 200000)))
+        data = random.randbytes(random.choice((
+            1, 4095, 4096, 4097, 60000, 200000)))
         datagrams.sendto(data, (address, PORT))
         assert datagrams.recvfrom(1 << 20)[0] == data, f"message {n} differs"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""RoCEv2 packets by scapy, whose BTH, AETH and ICRC are the independent judge's; the headers that it lacks are made here, from
+"""RoCEv2 packets by scapy, whose BTH, AETH and ICRC are the independent
+judge's; the headers that it lacks are made here, from
 the InfiniBand Architecture Specification, volume 1, chapter 9."""
 
 from scapy.contrib.roce import AETH, BTH, _bth_opcodes, _ops, _transports
@@ -21,15 +22,18 @@ class Header(Packet):
 
 
 class RETH(Header):
-    fields_desc = [XLongField('va', 0), XIntField('rkey', 0), IntField('dmalen', 0)]
+    fields_desc = [XLongField('va', 0), XIntField('rkey', 0),
+                   IntField('dmalen', 0)]
 
 
 class FETH(Header):
-    fields_desc = [BitField('resv', 0, 26), BitField('sel', 0, 2), BitField('plt', 0, 4)]
+    fields_desc = [BitField('resv', 0, 26), BitField('sel', 0, 2),
+                   BitField('plt', 0, 4)]
 
 
 class AtomicETH(Header):
-    fields_desc = [XLongField('va', 0), XIntField('rkey', 0), XLongField('swap_add', 0), XLongField('compare', 0)]
+    fields_desc = [XLongField('va', 0), XIntField('rkey', 0),
+                   XLongField('swap_add', 0), XLongField('compare', 0)]
 
 
 class AtomicAckETH(Header):
@@ -45,7 +49,8 @@ class IETH(Header):
 
 
 class DETH(Header):
-    fields_desc = [XIntField('qkey', 0), BitField('resv', 0, 8), XBitField('sqpn', 0, 24)]
+    fields_desc = [XIntField('qkey', 0), BitField('resv', 0, 8),
+                   XBitField('sqpn', 0, 24)]
 
 
 class XRCETH(Header):
@@ -60,10 +65,14 @@ class Aeth(Header):
 EXTENSIONS = {
     'SEND_LAST_WITH_IMMEDIATE': [ImmDt], 'SEND_ONLY_WITH_IMMEDIATE': [ImmDt],
     'SEND_LAST_WITH_INVALIDATE': [IETH], 'SEND_ONLY_WITH_INVALIDATE': [IETH],
-    'RDMA_WRITE_FIRST': [RETH], 'RDMA_WRITE_ONLY': [RETH], 'RDMA_WRITE_LAST_WITH_IMMEDIATE': [ImmDt],
-    'RDMA_WRITE_ONLY_WITH_IMMEDIATE': [RETH, ImmDt], 'RDMA_READ_REQUEST': [RETH],
-    'RDMA_READ_RESPONSE_FIRST': [Aeth], 'RDMA_READ_RESPONSE_LAST': [Aeth], 'RDMA_READ_RESPONSE_ONLY': [Aeth],
-    'ACKNOWLEDGE': [Aeth], 'ATOMIC_ACKNOWLEDGE': [Aeth, AtomicAckETH], 'COMPARE_SWAP': [AtomicETH],
+    'RDMA_WRITE_FIRST': [RETH], 'RDMA_WRITE_ONLY': [RETH],
+    'RDMA_WRITE_LAST_WITH_IMMEDIATE': [ImmDt],
+    'RDMA_WRITE_ONLY_WITH_IMMEDIATE': [RETH, ImmDt],
+    'RDMA_READ_REQUEST': [RETH],
+    'RDMA_READ_RESPONSE_FIRST': [Aeth], 'RDMA_READ_RESPONSE_LAST': [Aeth],
+    'RDMA_READ_RESPONSE_ONLY': [Aeth],
+    'ACKNOWLEDGE': [Aeth], 'ATOMIC_ACKNOWLEDGE': [Aeth, AtomicAckETH],
+    'COMPARE_SWAP': [AtomicETH],
     'FETCH_ADD': [AtomicETH], 'FLUSH': [FETH, RETH], 'ATOMIC_WRITE': [RETH],
 }
 
@@ -72,7 +81,9 @@ def service_headers(transport, op):
     """The header that every request of a transport has."""
     if transport == 'UD':
         return [DETH]
-    return [XRCETH] if transport == 'XRC' and 'RESPONSE' not in op and 'ACKNOWLEDGE' not in op else []
+    return ([XRCETH]
+            if transport == 'XRC' and 'RESPONSE' not in op
+            and 'ACKNOWLEDGE' not in op else [])
 
 
 def opcode(transport, op):
@@ -94,7 +105,8 @@ class Seen:
         self.transport = transports.get(self.bth.opcode & 0xe0)
         self.op = names.get(self.bth.opcode & 0x1f)
         body = bytes(self.udp)[8 + 12:-4]
-        for header in service_headers(self.transport, self.op) + EXTENSIONS.get(self.op, []):
+        for header in service_headers(
+                self.transport, self.op) + EXTENSIONS.get(self.op, []):
             part = header(body)
             setattr(self, header.__name__.lower(), part)
             body = body[len(header()):]
@@ -105,29 +117,39 @@ class Seen:
     def judge(self, frame):
         ip, udp, bth = self.ip, self.udp, self.bth
         if ip.version == 4:
-            assert ip.ihl == 5 and ip.len == len(frame) - 14 and ip.frag == 0 and 'MF' not in str(ip.flags), 'IPv4 header'
+            assert (ip.ihl == 5 and ip.len == len(frame) - 14 and ip.frag == 0
+                    and 'MF' not in str(ip.flags)), 'IPv4 header'
             fresh = ip.copy()
             del fresh.chksum
             assert IP(bytes(fresh)).chksum == ip.chksum, 'IPv4 header checksum'
         else:
-            assert ip.plen == len(frame) - 14 - 40 and ip.nh == 17, 'IPv6 header'
-        assert udp.dport == 4791 and udp.sport >= 0xc000, f'UDP ports {udp.sport} {udp.dport}'
+            assert ip.plen == len(frame) - 14 - 40 and ip.nh == 17, \
+                'IPv6 header'
+        assert udp.dport == 4791 and udp.sport >= 0xc000, \
+            f'UDP ports {udp.sport} {udp.dport}'
         assert udp.len == len(bytes(udp)), 'UDP length'
         if udp.chksum:
             fresh = ip.copy()
             del fresh[UDP].chksum
-            assert ip.__class__(bytes(fresh))[UDP].chksum == udp.chksum, 'UDP checksum'
-        assert bth.version == 0 and bth.resv6 == 0, f'BTH {bth.version} {bth.resv6}'
+            assert ip.__class__(bytes(fresh))[UDP].chksum == udp.chksum, \
+                'UDP checksum'
+        assert bth.version == 0 and bth.resv6 == 0, \
+            f'BTH {bth.version} {bth.resv6}'
         # protocol.rst, "Reports": in requests that ask for an
         # acknowledgment, and in responses to such an end
         acked, response = bth.opcode >> 5 in (0, 5), 13 <= bth.opcode & 31 <= 18
-        assert bth.resv7 == bth.ackreq or (response and bth.resv7 <= 1), f'BTH {bth.resv7}'
+        assert bth.resv7 == bth.ackreq or (response and bth.resv7 <= 1), \
+            f'BTH {bth.resv7}'
         assert acked or not bth.resv7, f'BTH {bth.resv7} of this service'
         assert bth.pkey == 0xffff, f'P_Key {bth.pkey:#x}'
-        assert self.op in EXTENSIONS or self.op in _ops, f'opcode {bth.opcode:#x}'
-        assert len(self.body) % 4 == 0, f'{len(self.body)} bytes of payload and pad'
-        assert self.body[len(self.payload):] == bytes(bth.padcount), 'pad is not zero'
-        assert bth.icrc == int.from_bytes(icrc(ip), 'big'), f'ICRC {bth.icrc:#x}, not {icrc(ip).hex()}'
+        assert self.op in EXTENSIONS or self.op in _ops, \
+            f'opcode {bth.opcode:#x}'
+        assert len(self.body) % 4 == 0, \
+            f'{len(self.body)} bytes of payload and pad'
+        assert self.body[len(self.payload):] == bytes(bth.padcount), \
+            'pad is not zero'
+        assert bth.icrc == int.from_bytes(icrc(ip), 'big'), \
+            f'ICRC {bth.icrc:#x}, not {icrc(ip).hex()}'
 
 
 def icrc(ip):

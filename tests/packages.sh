@@ -29,7 +29,9 @@ doctor() {
 	arx-doctor --json | python3 -c 'import json, sys; sys.exit(not json.load(sys.stdin))'
 }
 
-unit() { systemd-analyze verify --man=no /usr/lib/systemd/system/arx-link@.service; }
+unit() {
+	systemd-analyze verify --man=no /usr/lib/systemd/system/arx-link@.service
+}
 
 away() {
 	arx-link del eth0

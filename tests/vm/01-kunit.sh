@@ -12,9 +12,13 @@ for results in /sys/kernel/debug/kunit/*/results; do
 	# Cases are indented by four columns, the parameters of a case by eight.
 	while read -r line; do
 		case $line in
-		*'# SKIP'*) name=${line%% # SKIP*}; echo "skip $suite/${name#ok * }: ${line##*# SKIP}";;
+		*'# SKIP'*)
+			name=${line%% # SKIP*}
+			echo "skip $suite/${name#ok * }: ${line##*# SKIP}";;
 		'ok '*) echo "ok $suite/${line#ok * }";;
-		'not ok '*) fail "$suite/${line#not ok * }" "see the log"; sed 's/^/#   /' "$results";;
+		'not ok '*)
+			fail "$suite/${line#not ok * }" "see the log"
+			sed 's/^/#   /' "$results";;
 		esac
 	done < <(sed -nE 's/^ {4}((not )?ok )/\1/p' "$results")
 done

@@ -7,7 +7,8 @@
 source "$(dirname "$0")/lib.sh"
 
 says_hello() {
-	[[ $(h1 first "$dev1" | tee /dev/stderr) == 'success: "hello, remote memory"' ]]
+	[[ $(h1 first "$dev1" |
+		tee /dev/stderr) == 'success: "hello, remote memory"' ]]
 }
 
 refuses() {

@@ -8,7 +8,9 @@ source "$(dirname "$0")/lib.sh"
 
 # gid h1|h2 PATTERN: the index of the first GID that matches
 gid() {
-	h"${1#h}" ibv_devinfo -v -d "$driver${1#h}" | sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" | head -n 1
+	h"${1#h}" ibv_devinfo -v -d "$driver${1#h}" |
+		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" |
+			head -n 1
 }
 
 # pingpong KIND OPTION...: over IPv4 unless -g is given
@@ -33,13 +35,15 @@ port_of() {
 perf() {
 	local tool=$1
 	shift
-	pair "$(port_of "$@")" "$tool -F -d $dev1 -x $gid1 $*" "$tool -F -d $dev2 -x $gid2 $* $ip1"
+	pair "$(port_of "$@")" "$tool -F -d $dev1 -x $gid1 $*" \
+		"$tool -F -d $dev2 -x $gid2 $* $ip1"
 }
 
 perf6() {
 	local tool=$1
 	shift
-	pair "$(port_of "$@")" "$tool -F --ipv6-addr -d $dev1 -x $gid61 $*" "$tool -F --ipv6-addr -d $dev2 -x $gid62 $* $ip61"
+	pair "$(port_of "$@")" "$tool -F --ipv6-addr -d $dev1 -x $gid61 $*" \
+		"$tool -F --ipv6-addr -d $dev2 -x $gid62 $* $ip61"
 }
 
 # cm SERVER CLIENT: applications that connect by rdma_cm; the server ends with
@@ -73,12 +77,15 @@ joined() { h1 rdma resource show qp type UD | finds 'state RTS.*mckey'; }
 # MiB would take a software CPU half an hour for all tools.)
 options_of() {
 	case $1 in
-	ib_write_bw)	printf '%s\n' '' '-a -n 100' -b '-q 8' '-c UC' '-l 20' '-R';;
+	ib_write_bw)	printf '%s\n' '' '-a -n 100' -b '-q 8' '-c UC' '-l 20' \
+		'-R';;
 	ib_write_lat)	printf '%s\n' '' '-a -n 100' '-c UC' '-I 32' '-R';;
 	ib_read_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-R';;
 	ib_read_lat)	printf '%s\n' '' -e '-a -n 100' '-R';;
-	ib_send_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-c UC' '-c UD -s 1024' '--use-srq -q 4' '-s 8 --use-srq -q 4' '-R';;
-	ib_send_lat)	printf '%s\n' '' -e '-a -n 100' '-c UC' '-c UD -s 1024' '--use-srq' '-R';;
+	ib_send_bw)	printf '%s\n' '' -e '-a -n 100' -b '-q 8' '-c UC' \
+		'-c UD -s 1024' '--use-srq -q 4' '-s 8 --use-srq -q 4' '-R';;
+	ib_send_lat)	printf '%s\n' '' -e '-a -n 100' '-c UC' \
+		'-c UD -s 1024' '--use-srq' '-R';;
 	ib_atomic_bw)	printf '%s\n' '' -e -b '-q 8' '-A CMP_AND_SWAP' '-R';;
 	ib_atomic_lat)	printf '%s\n' '' -e '-A CMP_AND_SWAP' '-R';;
 	esac
@@ -140,19 +147,28 @@ examples_full() {
 	local kind size
 	for kind in rc uc ud srq; do
 		for size in 1 1024; do
-			check "${kind}_pingpong -s $size" 60 pingpong $kind -s $size -c
-			check "${kind}_pingpong -e -s $size" 60 pingpong $kind -e -s $size -c
-			check "${kind}_pingpong_v6 -s $size" 60 pingpong6 $kind -s $size -c
-			check "${kind}_pingpong_v6 -e -s $size" 60 pingpong6 $kind -e -s $size -c
+			check "${kind}_pingpong -s $size" 60 pingpong $kind \
+				-s $size -c
+			check "${kind}_pingpong -e -s $size" 60 pingpong $kind \
+				-e -s $size -c
+			check "${kind}_pingpong_v6 -s $size" 60 pingpong6 \
+				$kind -s $size -c
+			check "${kind}_pingpong_v6 -e -s $size" 60 pingpong6 \
+				$kind -e -s $size -c
 		done
 	done
-	for kind in rc uc srq; do check "${kind}_pingpong -s 1000000" 60 pingpong $kind -s 1000000 -c; done
+	for kind in rc uc srq; do
+		check "${kind}_pingpong -s 1000000" 60 pingpong $kind \
+			-s 1000000 -c
+	done
 }
 
 # rdma-ndd does this when a device is created.
 node_desc() {
-	h1 bash -c "echo 'some host $dev1' >/sys/class/infiniband/$dev1/node_desc"
-	[[ $(h1 cat "/sys/class/infiniband/$dev1/node_desc") == "some host $dev1" ]]
+	h1 bash -c \
+		"echo 'some host $dev1' >/sys/class/infiniband/$dev1/node_desc"
+	[[ $(h1 cat \
+		"/sys/class/infiniband/$dev1/node_desc") == "some host $dev1" ]]
 }
 
 # counter_file NAME: node_exporter reads these files; a file that it cannot read
@@ -163,14 +179,21 @@ counter_file() { h1 cat "/sys/class/infiniband/$dev1/ports/1/counters/$1"; }
 # packet and 16 more for the first packet of each message.
 port_counters() {
 	local name data packets
-	for name in $(h1 ls "/sys/class/infiniband/$dev1/ports/1/counters"); do counter_file "$name"; done
-	data=$(counter_file port_rcv_data) packets=$(counter_file port_rcv_packets)
+	for name in $(h1 ls "/sys/class/infiniband/$dev1/ports/1/counters"); do
+		counter_file "$name"
+	done
+	data=$(counter_file port_rcv_data) \
+		packets=$(counter_file port_rcv_packets)
 	perf ib_write_bw -n 20 -s 65536 -u 18
-	data=$(($(counter_file port_rcv_data) - data)) packets=$(($(counter_file port_rcv_packets) - packets))
+	data=$(($(counter_file port_rcv_data) - data)) \
+		packets=$(($(counter_file port_rcv_packets) - packets))
 	echo "$data words in $packets packets"
-	(( data * 4 >= 20 * 65536 + packets * 16 + 20 * 16 && data * 4 < 2 * 20 * 65536 && packets >= 20 * 64 ))
-	(( $(counter_file port_rcv_data) == $(counter "$dev1" rcvd_bytes h1) / 4 ))
-	(( $(counter_file port_xmit_data) == $(counter "$dev1" sent_bytes h1) / 4 ))
+	(( data * 4 >= 20 * 65536 + packets * 16 + 20 * 16 &&
+		data * 4 < 2 * 20 * 65536 && packets >= 20 * 64 ))
+	(( $(counter_file port_rcv_data) == $(counter "$dev1" rcvd_bytes \
+		h1) / 4 ))
+	(( $(counter_file port_xmit_data) == $(counter "$dev1" sent_bytes \
+		h1) / 4 ))
 }
 
 full && iterations=1000 || iterations=100
@@ -178,7 +201,8 @@ full && iterations=1000 || iterations=100
 hosts
 gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
 gid61=$(gid h1 "$ip61") gid62=$(gid h2 "$ip62")
-[[ $gid1 && $gid2 && $gid61 && $gid62 ]] || fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
+[[ $gid1 && $gid2 && $gid61 && $gid62 ]] ||
+	fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
 
 for kind in rc uc ud srq; do
 	brief || debug_kernel || check ${kind}_pingpong 90 pingpong $kind -c
@@ -190,18 +214,24 @@ check rc_pingpong_v6 90 pingpong6 rc -c
 check node_desc 20 node_desc
 check port_counters 60 port_counters
 check rping 90 cm "rping -s -a $ip1 -C 20 -V" "rping -c -a $ip1 -C 20 -V"
-check rping_v6 90 cm "rping -s -a $ip61 -C 20 -V -S 4000" "rping -c -a $ip61 -C 20 -V -S 4000"
+check rping_v6 90 cm "rping -s -a $ip61 -C 20 -V -S 4000" \
+	"rping -c -a $ip61 -C 20 -V -S 4000"
 check "rping -P" 90 persistent "rping -s -P -a $ip1" "rping -c -a $ip1 -C 10 -V"
 check ucmatose 90 cm "ucmatose -b $ip1 -c 2" "ucmatose -s $ip1 -c 2"
 check udaddy 90 cm "udaddy -b $ip1" "udaddy -s $ip1"
 check mckey 40 multicast -m 239.1.2.3 $ip1 $ip2
-check rstream 60 cm "rstream -b $ip1 -S 16384 -C 100 -T v" "rstream -s $ip1 -S 16384 -C 100 -T v"
+check rstream 60 cm "rstream -b $ip1 -S 16384 -C 100 -T v" \
+	"rstream -s $ip1 -S 16384 -C 100 -T v"
 check cmtime 60 cm "timeout 90 cmtime -b $ip1 -c 10" "cmtime -s $ip1 -c 10"
 if full; then
-	check udaddy_v6 90 cm "udaddy -b $ip61 -f ipv6" "udaddy -s $ip61 -f ipv6"
-	check ucmatose_v6 90 cm "ucmatose -b $ip61 -f ipv6 -c 10 -C 100" "ucmatose -s $ip61 -f ipv6 -c 10 -C 100"
-	check "rping_v6 -P" 90 persistent "rping -s -P -a $ip61" "rping -c -a $ip61 -C 10 -V"
-	check rstream_v6 60 cm "rstream -b $ip61 -S 16384 -C 100 -T v" "rstream -s $ip61 -S 16384 -C 100 -T v"
+	check udaddy_v6 90 cm "udaddy -b $ip61 -f ipv6" \
+		"udaddy -s $ip61 -f ipv6"
+	check ucmatose_v6 90 cm "ucmatose -b $ip61 -f ipv6 -c 10 -C 100" \
+		"ucmatose -s $ip61 -f ipv6 -c 10 -C 100"
+	check "rping_v6 -P" 90 persistent "rping -s -P -a $ip61" \
+		"rping -c -a $ip61 -C 10 -V"
+	check rstream_v6 60 cm "rstream -b $ip61 -S 16384 -C 100 -T v" \
+		"rstream -s $ip61 -S 16384 -C 100 -T v"
 	skip cmtime_v6 "the sockets by which its two sides meet are of IPv4"
 	skip mckey_v6 "the core's rdma_cm joins IPv6 groups for RoCEv1 only (ENOTSUPP)"
 	# KASAN keeps freed memory until an allocation that may sleep; here no

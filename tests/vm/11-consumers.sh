@@ -11,7 +11,8 @@ source "$(dirname "$0")/lib.sh"
 # gid h1|h2 PATTERN: the index of the first GID that matches
 gid() {
 	"$1" ibv_devinfo -v -d "$driver${1#h}" |
-		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" | head -n 1
+		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" |
+			head -n 1
 }
 
 # perf TOOL OPTION...: between the nodes, over IPv4
@@ -19,7 +20,8 @@ perf() {
 	local tool=$1 port=18515
 	shift
 	[[ " $* " != *" -R "* ]] || port=cm
-	pair $port "$tool -F -d $dev1 -x $gid1 $*" "$tool -F -d $dev2 -x $gid2 $* $ip1"
+	pair $port "$tool -F -d $dev1 -x $gid1 $*" \
+		"$tool -F -d $dev2 -x $gid2 $* $ip1"
 }
 
 # perftest_calls: a line for each case, the smallest number of packets first
@@ -95,7 +97,8 @@ udpong_wants_lids() {
 
 # as_nobody h1|h2 COMMAND...: a user without capabilities who may lock 64 KiB
 as_nobody() {
-	(ulimit -l 64; exec ip netns exec "$1" setpriv --reuid nobody --regid nogroup \
+	(ulimit -l 64; exec ip netns exec "$1" setpriv --reuid nobody \
+		--regid nogroup \
 		--clear-groups --inh-caps=-all --bounding-set=-all "${@:2}")
 }
 
@@ -112,7 +115,8 @@ nobody_pair() {
 hosts
 gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
 gid61=$(gid h1 "$ip61") gid62=$(gid h2 "$ip62")
-[[ $gid1 && $gid2 && $gid61 && $gid62 ]] || fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
+[[ $gid1 && $gid2 && $gid61 && $gid62 ]] ||
+	fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
 
 check probe 60 h1 probe "$dev1"
 check nccl 120 by_packets 500 pair 18600 "nccl $dev1" "nccl $dev2 $ip1"
@@ -124,7 +128,8 @@ check rstream-async 60 by_packets 20 \
 	cm "rstream -b $ip1 -S 4096 -C 100 -T a" \
 	'rstream -s '$ip1' -S 4096 -C 100 -T a || (($? == 16))'
 check riostream 60 by_packets 20 \
-	cm "riostream -b $ip1 -S 16384 -C 50 -T v" "riostream -s $ip1 -S 16384 -C 50 -T v"
+	cm "riostream -b $ip1 -S 16384 -C 50 -T v" \
+	"riostream -s $ip1 -S 16384 -C 50 -T v"
 check rcopy 60 by_packets 20 rcopy_file 5000000
 check rdma_server 60 by_packets 4 cm rdma_server "rdma_client -s $ip1"
 check rping-lives-on 60 lives_on "rping -s -P -a $ip1" \
@@ -141,9 +146,11 @@ check nobody-rping 60 by_packets 20 nobody_pair cm \
 	"rping -s -a $ip1 -C 10 -V" "rping -c -a $ip1 -C 10 -V"
 
 # The default group is of interface-local scope, ff01::/16.
-check "ib_send_bw -c UD -g" 60 by_packets 0 perf_multicast -c UD -g -n 100 -s 1000
+check "ib_send_bw -c UD -g" 60 by_packets 0 perf_multicast -c UD -g -n 100 \
+	-s 1000
 check "ib_send_bw -c UD -g -M" 60 by_packets 0 \
-	perf_multicast -c UD -g -n 100 -s 1000 -M 255:14:0:0:0:2:201:133:0:0:0:0:0:0:0:1
+	perf_multicast -c UD -g -n 100 -s 1000 \
+	-M 255:14:0:0:0:2:201:133:0:0:0:0:0:0:0:1
 
 perftest_calls <<-END
 	5 ib_write_bw -n 64 -l 16

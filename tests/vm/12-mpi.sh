@@ -20,7 +20,8 @@ ucx() {
 	shift
 	export UCX_TLS=$transports
 	pair $port "ucx_perftest -P 0 -p $port" \
-		"ucx_perftest -P 0 -p $port $ip1 -n $iterations $*" | tee "$scratch/out"
+		"ucx_perftest -P 0 -p $port $ip1 -n $iterations $*" |
+		tee "$scratch/out"
 	finds '^Final:' "$scratch/out"
 }
 
@@ -35,14 +36,16 @@ ucx_case() {
 fi_pingpongs() {
 	local options="-I 20 -v -p '$1' -e $2"
 	[[ $2 == msg || $1 == *rxm ]] || options+=" -S 1000"
-	pair 47592 "fi_pingpong $options -d $3" "fi_pingpong $options -d $4 $ip1"
+	pair 47592 "fi_pingpong $options -d $3" \
+		"fi_pingpong $options -d $4 $ip1"
 }
 
 # fi_case PROVIDER ENDPOINT: libfabric has a domain for each kind of endpoint.
 fi_case() {
 	local suffix=''
 	[[ $1 == *rxm || $2 == msg ]] || suffix=-dgram
-	check "fi_pingpong $1 $2" 60 by_packets 20 fi_pingpongs "$1" "$2" "$dev1$suffix" "$dev2$suffix"
+	check "fi_pingpong $1 $2" 60 by_packets 20 fi_pingpongs "$1" "$2" \
+		"$dev1$suffix" "$dev2$suffix"
 }
 
 # Write the program that takes the place of ssh: enter [OPTION...] HOST
@@ -69,7 +72,8 @@ mpi() {
 # variable. There are more ranks than CPUs.
 mpich() {
 	export MPIR_CVAR_POLLS_BEFORE_YIELD=1
-	mpi "$1" mpiexec.mpich -launcher ssh -launcher-exec "$scratch/enter" -localhost h1 \
+	mpi "$1" mpiexec.mpich -launcher ssh -launcher-exec "$scratch/enter" \
+		-localhost h1 \
 		-hosts "h1:$(($1 / 2)),h2:$(($1 / 2))" -n "$1" mpi-mpich
 }
 
@@ -78,9 +82,11 @@ start_openmpi() {
 	local ranks=$1
 	shift
 	mpi "$ranks" mpiexec.openmpi --allow-run-as-root \
-		--prtemca plm_ssh_agent "$scratch/enter" --prtemca prte_if_include eth0 \
+		--prtemca plm_ssh_agent "$scratch/enter" \
+		--prtemca prte_if_include eth0 \
 		--host "h1:$((ranks / 2)),h2:$((ranks / 2))" \
-		--map-by "ppr:$((ranks / 2)):node:OVERSUBSCRIBE" -n "$ranks" "$@"
+		--map-by "ppr:$((ranks / 2)):node:OVERSUBSCRIBE" -n "$ranks" \
+		"$@"
 }
 
 # openmpi RANKS [ARGUMENT]: a strong fence of UCX needs a key that UCX makes for
@@ -88,7 +94,8 @@ start_openmpi() {
 openmpi() {
 	export UCX_FENCE_MODE=weak
 	start_openmpi "$1" --mca pml ucx --mca osc ucx \
-		--mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
+		--mca opal_common_ucx_tls any \
+		--mca opal_common_ucx_devices any \
 		-x UCX_TLS -x UCX_FENCE_MODE mpi-openmpi "${@:2}"
 	not finds 'UCX  ERROR' "$scratch/out"
 }
@@ -96,7 +103,8 @@ openmpi() {
 # Open MPI finds no one-sided operations in libfabric's verbs;ofi_rxm.
 openmpi_ofi() {
 	start_openmpi "$1" --mca pml cm --mca mtl ofi \
-		--mca opal_common_ofi_provider_include verbs mpi-openmpi messages
+		--mca opal_common_ofi_provider_include verbs mpi-openmpi \
+		messages
 }
 
 # mpi_case LIBRARY RANKS TRANSPORTS: more than 1 MiB goes between the nodes
@@ -109,7 +117,8 @@ mpi_case() {
 busy() {
 	local before
 	before=$(counter "$dev1" rcvd_pkts h1)
-	until_true 60 eval '(( $(counter "$dev1" rcvd_pkts h1) > before + 500 ))'
+	until_true 60 eval \
+		'(( $(counter "$dev1" rcvd_pkts h1) > before + 500 ))'
 }
 
 # anew PORT SERVER CLIENT NEXT...: the client's device is removed under traffic
@@ -138,11 +147,15 @@ ucx_anew() {
 
 fi_anew() {
 	local options="-p verbs -e msg -S 4096 -I 100000000"
-	anew 47592 "fi_pingpong $options -d $dev1" "fi_pingpong $options -d $dev2 $ip1" \
+	anew 47592 "fi_pingpong $options -d $dev1" \
+		"fi_pingpong $options -d $dev2 $ip1" \
 		fi_pingpongs verbs msg "$dev1" "$dev2"
 }
 
-no_qps() { [[ $(h1 rdma resource show qp; h2 rdma resource show qp) != *'comm mpi-'* ]]; }
+no_qps() {
+	[[ $(h1 rdma resource show qp; h2 rdma resource show \
+		qp) != *'comm mpi-'* ]]
+}
 
 # A rank is killed under traffic. The job ends with all of its QPs, and the next
 # job runs.
@@ -174,7 +187,8 @@ if ! brief; then
 	ucx_case $ud tag_bw -s 10000
 fi
 if full; then
-	for test in ucp_put_lat ucp_fadd ucp_swap ucp_cswap ucp_am_lat stream_bw stream_lat; do
+	for test in ucp_put_lat ucp_fadd ucp_swap ucp_cswap ucp_am_lat \
+		stream_bw stream_lat; do
 		ucx_case $rc $test
 	done
 	for test in ucp_put_bw ucp_get ucp_am_bw; do

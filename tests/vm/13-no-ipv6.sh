@@ -18,18 +18,21 @@ nodes() {
 		ip -n h$n link set lo up
 		ip -n h$n link set eth0 up
 		ip -n h$n address add 192.0.2.$n/24 dev eth0
-		ip netns exec h$n rdma link add $driver$n type "$driver" netdev eth0
+		ip netns exec h$n rdma link add $driver$n type "$driver" \
+			netdev eth0
 		until_true 10 [ "$(gid h$n)" ]
 	done
 }
 # gid h1|h2: the index of the IPv4 GID
 gid() {
 	ip netns exec "$1" ibv_devinfo -v -d "$driver${1#h}" |
-		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:.*v2/\1/p" | head -n 1
+		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:.*v2/\1/p" |
+			head -n 1
 }
 
 pingpong() {
-	pair 18515 "ibv_rc_pingpong -e -n 200 -d $dev1 -g $(gid h1)" "ibv_rc_pingpong -e -n 200 -d $dev2 -g $(gid h2) $ip1"
+	pair 18515 "ibv_rc_pingpong -e -n 200 -d $dev1 -g $(gid h1)" \
+		"ibv_rc_pingpong -e -n 200 -d $dev2 -g $(gid h2) $ip1"
 }
 
 # rping's server listens on a wildcard address.
@@ -62,10 +65,12 @@ refused() {
 	mr = MR(pd, 4096, e.IBV_ACCESS_LOCAL_WRITE)
 	attr = QPAttr(port_num=1)
 	attr.qkey = 0x11111111
-	qp = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_UD, scq=cq, rcq=cq, cap=QPCap(10, 10, 1, 1)), attr)
+	qp = QP(pd, QPInitAttr(qp_type=e.IBV_QPT_UD, scq=cq, rcq=cq,
+	        cap=QPCap(10, 10, 1, 1)), attr)
 	group = GID('ff12:' + ':'.join(['0000'] * 6) + ':0001')
 	try:
-	    ah = AH(pd, attr=AHAttr(gr=GlobalRoute(dgid=group, sgid_index=0), is_global=1, port_num=1))
+	    ah = AH(pd, attr=AHAttr(gr=GlobalRoute(dgid=group, sgid_index=0),
+	            is_global=1, port_num=1))
 	except PyverbsRDMAError as err:
 	    sys.exit(err.error_code != errno.EAFNOSUPPORT)
 	wr = SendWR(num_sge=1, sg=[SGE(mr.buf, 100, mr.lkey)])
@@ -77,8 +82,10 @@ refused() {
 
 check nodes 30 nodes
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
-	'rc: op=mix size=20000 count=20 both=1' 'ud: qp=ud op=send count=20 size=1000' || (( ++failures ))
-verify -f 4 -a "h1:$dev1" -b "h1:$dev1" 'one-node: op=mix size=20000 count=20' || (( ++failures ))
+	'rc: op=mix size=20000 count=20 both=1' \
+	'ud: qp=ud op=send count=20 size=1000' || (( ++failures ))
+verify -f 4 -a "h1:$dev1" -b "h1:$dev1" \
+	'one-node: op=mix size=20000 count=20' || (( ++failures ))
 check pingpong 30 by_packets 5 pingpong
 check rping 30 by_packets 5 rping_wildcard
 check multicast 30 multicast

@@ -20,7 +20,12 @@ gid() {
 has_gid() { [[ $(gid "$@") ]]; }
 # sees_gid NETNS DEVICE ADDRESS NETDEV: or says what there is
 sees_gid() {
-	until_true 10 has_gid "$@" || { on "$1" grep -H . /sys/class/infiniband/"$2"/ports/1/gid_attrs/ndevs/{0,1,2,3,4,5}; return 1; }
+	until_true 10 has_gid "$@" ||
+		{
+			on "$1" grep -H . \
+				/sys/class/infiniband/"$2"/ports/1/gid_attrs/ndevs/{0,1,2,3,4,5}
+			return 1
+		}
 }
 
 # end NETNS DEVICE ADDRESS NETDEV: a place for pingpong
@@ -30,16 +35,21 @@ pingpong() {
 	local program=ibv_$1_pingpong server client pid
 	read -ra server <<<"$2"
 	read -ra client <<<"$3"
-	on "${server[0]}" timeout 20 "$program" -d "${server[1]}" -g "${server[2]}" ${4-} &
+	on "${server[0]}" timeout 20 "$program" -d "${server[1]}" \
+		-g "${server[2]}" ${4-} &
 	pid=$!
-	until_true 10 eval "[[ \$(ip netns exec ${server[0]} ss -Hltn 'sport = :18515') ]]"
-	on "${client[0]}" timeout "${5-20}" "$program" -d "${client[1]}" -g "${client[2]}" "${server[3]}" ${4-} ||
+	until_true 10 eval \
+		"[[ \$(ip netns exec ${server[0]} ss -Hltn 'sport = :18515') ]]"
+	on "${client[0]}" timeout "${5-20}" "$program" -d "${client[1]}" \
+		-g "${client[2]}" "${server[3]}" ${4-} ||
 		{ kill $pid; return 1; }
 	wait $pid
 }
 pingpongs() {
 	local service
-	for service in rc $(brief || echo uc) ud; do pingpong $service "$@" '-n 50 -c'; done
+	for service in rc $(brief || echo uc) ud; do
+		pingpong $service "$@" '-n 50 -c'
+	done
 }
 rping_in() {
 	on "$1" timeout 20 rping -s -a "$2" -C 10 -V &
@@ -79,7 +89,8 @@ pod_works() {
 	local there
 	there=$(end h2 "${driver}2" 192.0.2.2 eth0)
 	pingpongs "$(end "$1" "${driver}1" "$2" pod0)" "$there"
-	pingpong rc "$there" "$(end "$1" "${driver}1" "$2" pod0)" '-n 50 -s 100000 -c'
+	pingpong rc "$there" "$(end "$1" "${driver}1" "$2" pod0)" \
+		'-n 50 -s 100000 -c'
 	rping_in "$1" "$2" h2
 	rping_in h2 192.0.2.2 "$1"
 }
@@ -92,21 +103,30 @@ pods_work() {
 	runs=$(counter "${driver}1" loopback_runs h1)
 	pingpongs "$a" "$b"
 	rping_in p1 192.0.2.3 p2
-	(( $(counter "${driver}1" loopback_runs h1) == runs )) || { echo "not by packets"; return 1; }
+	(( $(counter "${driver}1" loopback_runs h1) == runs )) ||
+		{ echo "not by packets"; return 1; }
 	pingpong rc "$a" "$a" '-n 200 -c'
-	(( $(counter "${driver}1" loopback_runs h1) > runs )) || { echo "to itself by packets"; return 1; }
+	(( $(counter "${driver}1" loopback_runs h1) > runs )) ||
+		{ echo "to itself by packets"; return 1; }
 }
 # The node's own addresses work as before.
-node_works() { pingpongs "$(end h1 "${driver}1" 192.0.2.1 eth0)" "$(end h2 "${driver}2" 192.0.2.2 eth0)"; }
+node_works() {
+	pingpongs "$(end h1 "${driver}1" 192.0.2.1 eth0)" \
+		"$(end h2 "${driver}2" 192.0.2.2 eth0)"
+}
 no_gid() { ! has_gid h1 "${driver}1" "$@"; }
 # A container ends under traffic: the namespace is not kept, and neither is the
 # device.
 pod_ends() {
 	local pid
-	on p1 ibv_rc_pingpong -d "${driver}1" -g "$(gid p1 "${driver}1" 192.0.2.3 pod0)" -n 10000000 &
+	on p1 ibv_rc_pingpong -d "${driver}1" \
+		-g "$(gid p1 "${driver}1" 192.0.2.3 pod0)" -n 10000000 &
 	pid=$!
-	until_true 10 eval "[[ \$(ip netns exec p1 ss -Hltn 'sport = :18515') ]]"
-	on h2 ibv_rc_pingpong -d "${driver}2" -g "$(gid h2 "${driver}2" 192.0.2.2 eth0)" 192.0.2.3 -n 10000000 &
+	until_true 10 eval \
+		"[[ \$(ip netns exec p1 ss -Hltn 'sport = :18515') ]]"
+	on h2 ibv_rc_pingpong -d "${driver}2" \
+		-g "$(gid h2 "${driver}2" 192.0.2.2 eth0)" 192.0.2.3 \
+		-n 10000000 &
 	sleep 1
 	ip -n p1 link del pod0
 	until_true 10 no_gid 192.0.2.3 pod0
@@ -147,7 +167,8 @@ time.sleep(30)' &
 	ip -n h1 link set pod0 netns p4
 	ip -n p4 link set pod0 up
 	ip -n p4 address add 192.0.2.7/24 dev pod0
-	until_true 10 eval 'dmesg | grep -q "pod0: arx: UDP port 4791 is in use"'
+	until_true 10 eval \
+		'dmesg | grep -q "pod0: arx: UDP port 4791 is in use"'
 	no_gid 192.0.2.7 pod0
 	kill $!
 	ip netns del p4
@@ -211,7 +232,8 @@ check pods-down 30 pods_down
 
 # vrf HOST NAME TABLE NETDEV ADDRESS
 vrf() {
-	ip -n "$1" link show "$2" >/dev/null 2>&1 || ip -n "$1" link add "$2" type vrf table "$3"
+	ip -n "$1" link show "$2" >/dev/null 2>&1 ||
+		ip -n "$1" link add "$2" type vrf table "$3"
 	ip -n "$1" link set "$2" up
 	ip -n "$1" link set "$4" master "$2"
 	ip -n "$1" link set "$4" up
@@ -247,7 +269,8 @@ multicast_in_vrf() {
 # A second pair of netdevs in another VRF, with the same addresses, and one that
 # only carries what pingpong tells its peer.
 second_vrf() {
-	ip link add eth1 mtu 9000 netns h1 type veth peer name eth1 mtu 9000 netns h2
+	ip link add eth1 mtu 9000 netns h1 type veth peer name eth1 mtu 9000 \
+		netns h2
 	ip link add eth2 netns h1 type veth peer name eth2 netns h2
 	local n
 	for n in 1 2; do
@@ -263,17 +286,23 @@ place() {
 	local n=${1#h}
 	case $2 in
 	red) echo "$1 $driver$n $(gid "$1" "$driver$n" 192.0.2.$n eth0) $3";;
-	blue) echo "$1 ${driver}b$n $(gid "$1" "${driver}b$n" 192.0.2.$n eth1) $3";;
+	blue)
+		echo "$1 ${driver}b$n $(gid "$1" "${driver}b$n" 192.0.2.$n eth1) $3"
+		;;
 	esac
 }
 apart() {
 	local service
 	pingpongs "$(place h1 red 198.51.100.1)" "$(place h2 red 198.51.100.2)"
-	pingpongs "$(place h1 blue 198.51.100.1)" "$(place h2 blue 198.51.100.2)"
-	pingpong rc "$(place h1 red 127.0.0.1)" "$(place h1 red 127.0.0.1)" '-n 50 -c'
+	pingpongs "$(place h1 blue 198.51.100.1)" \
+		"$(place h2 blue 198.51.100.2)"
+	pingpong rc "$(place h1 red 127.0.0.1)" "$(place h1 red 127.0.0.1)" \
+		'-n 50 -c'
 	for service in rc $(brief || echo ud); do
-		not across $service "$(place h1 red 198.51.100.1)" "$(place h2 blue 198.51.100.2)"
-		not across $service "$(place h1 red 127.0.0.1)" "$(place h1 blue 127.0.0.1)"
+		not across $service "$(place h1 red 198.51.100.1)" \
+			"$(place h2 blue 198.51.100.2)"
+		not across $service "$(place h1 red 127.0.0.1)" \
+			"$(place h1 blue 127.0.0.1)"
 	done
 }
 # across SERVICE SERVER CLIENT: as pingpong, in the time that a message at most
@@ -287,20 +316,25 @@ vrf_leaves() {
 	ip -n h2 address replace fd00::2/64 dev eth0 nodad
 	sees_gid h1 "${driver}1" 192.0.2.1 eth0
 	sees_gid h2 "${driver}2" 192.0.2.2 eth0
-	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" 'left: op=mix size=20000 count=12'
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
+		'left: op=mix size=20000 count=12'
 	vrf h1 red 10 eth0 192.0.2.1
 	vrf h2 red 10 eth0 192.0.2.2
-	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" 'back: op=mix size=20000 count=12'
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
+		'back: op=mix size=20000 count=12'
 	ip -n h1 link del red
 	ip -n h2 link del red
-	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" 'gone: op=mix size=20000 count=12'
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
+		'gone: op=mix size=20000 count=12'
 }
 
 check vrf 40 vrf_hosts
 verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
 	'vrf-rc: op=send,write,read gid=v4,v6,ll size=300,65537 count=12 both=1' \
-	'vrf-ud: qp=ud gid=v4,v6,ll op=send_imm size=1000 count=12' || (( ++failures ))
-verify -f 4 -a "h1:${driver}1" -b "h1:${driver}1" 'vrf-one-host: op=mix gid=v4,v6 size=20000 count=12' || (( ++failures ))
+	'vrf-ud: qp=ud gid=v4,v6,ll op=send_imm size=1000 count=12' ||
+	(( ++failures ))
+verify -f 4 -a "h1:${driver}1" -b "h1:${driver}1" \
+	'vrf-one-host: op=mix gid=v4,v6 size=20000 count=12' || (( ++failures ))
 check vrf-rping 40 by_packets 10 rping_in_vrf
 check vrf-multicast 40 multicast_in_vrf
 check vrf-second 30 second_vrf

@@ -6,14 +6,16 @@
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"
-modprobe -a "${driver/rxe/rdma_rxe}" 8021q bonding bridge macvlan dummy tun 2>/dev/null
+modprobe -a "${driver/rxe/rdma_rxe}" 8021q bonding bridge macvlan dummy tun \
+	2>/dev/null
 
 on() { local host=$1; shift; ip netns exec "$host" "$@"; }
 # Two nodes whose eth0 and eth1 have no address and no RDMA device
 bare_hosts() {
 	hosts --driver none --mtu 9000
 	local n
-	ip link add eth1 mtu 9000 netns h1 type veth peer name eth1 mtu 9000 netns h2
+	ip link add eth1 mtu 9000 netns h1 type veth peer name eth1 mtu 9000 \
+		netns h2
 	for n in 1 2; do
 		ip -n h$n address flush dev eth0 scope global
 	done
@@ -33,16 +35,27 @@ link() { on "h$1" rdma link add "${3:-$driver$1}" type "$driver" netdev "$2"; }
 
 # port HOST DEVICE: state, physical state and netdev
 port() {
-	on "$1" rdma link show "$2/1" | sed -nE 's/^link [^ ]+ state ([A-Z]+) physical_state ([A-Z_]+) ?(netdev ([^ ]*))?.*/\1 \2 \4/p'
+	on "$1" rdma link show "$2/1" |
+		sed -nE 's/^link [^ ]+ state ([A-Z]+) physical_state ([A-Z_]+) ?(netdev ([^ ]*))?.*/\1 \2 \4/p'
 }
-port_is() { [[ "$(port "$1" "$2")" == "$3" ]] || { echo "$2 is $(port "$1" "$2"), not $3"; return 1; }; }
-mtu_of() { on "$1" ibv_devinfo -d "$2" | sed -nE 's/.*active_mtu:[[:space:]]*([0-9]+).*/\1/p'; }
-mtu_is() { [[ "$(mtu_of "$1" "$2")" == "$3" ]] || { echo "active_mtu $(mtu_of "$1" "$2"), not $3"; return 1; }; }
+port_is() {
+	[[ "$(port "$1" "$2")" == "$3" ]] ||
+		{ echo "$2 is $(port "$1" "$2"), not $3"; return 1; }
+}
+mtu_of() {
+	on "$1" ibv_devinfo -d "$2" |
+		sed -nE 's/.*active_mtu:[[:space:]]*([0-9]+).*/\1/p'
+}
+mtu_is() {
+	[[ "$(mtu_of "$1" "$2")" == "$3" ]] ||
+		{ echo "active_mtu $(mtu_of "$1" "$2"), not $3"; return 1; }
+}
 
 # gids HOST DEVICE: GID and netdev, sorted
 gids() {
 	on "$1" bash -c 'cd "/sys/class/infiniband/$0/ports/1" || exit
-		grep -Hv 0000:0000:0000:0000:0000:0000:0000:0000 gids/* | while IFS=: read -r file gid; do
+		grep -Hv 0000:0000:0000:0000:0000:0000:0000:0000 gids/* |
+		while IFS=: read -r file gid; do
 			echo "$gid $(<"gid_attrs/ndevs/${file#gids/}")"
 		done | sort -u' "$2"
 }
@@ -57,14 +70,16 @@ gid_of() {
 		IFS=: read -ra head <<<"${address%%::*}"
 		IFS=: read -ra tail <<<"${address#*::}"
 		while (( ${#head[@]} + ${#tail[@]} < 8 )); do head+=(0); done
-		printf '%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x\n' "${head[@]/#/0x}" "${tail[@]/#/0x}"
+		printf '%04x:%04x:%04x:%04x:%04x:%04x:%04x:%04x\n' \
+			"${head[@]/#/0x}" "${tail[@]/#/0x}"
 	done
 }
 # link_local HOST NETDEV: the address made from the MAC
 link_local() {
 	local mac
 	IFS=: read -ra mac <<<"$(on "$1" cat "/sys/class/net/$2/address")"
-	printf 'fe80::%x:%x:%x:%x\n' $((0x${mac[0]}${mac[1]} ^ 0x200)) $((0x${mac[2]}ff)) $((0xfe${mac[3]})) $((0x${mac[4]}${mac[5]}))
+	printf 'fe80::%x:%x:%x:%x\n' $((0x${mac[0]}${mac[1]} ^ 0x200)) \
+		$((0x${mac[2]}ff)) $((0xfe${mac[3]})) $((0x${mac[4]}${mac[5]}))
 }
 # gids_are HOST DEVICE NETDEV ADDRESS...: true if the device has exactly these
 gids_are() {
@@ -72,7 +87,8 @@ gids_are() {
 	shift 3
 	want=$(gid_of "$@" | sed "s/$/ $netdev/" | sort -u)
 	have=$(gids "$host" "$device")
-	[[ $want == "$have" ]] || { printf 'GIDs:\n%s\nnot:\n%s\n' "$have" "$want"; return 1; }
+	[[ $want == "$have" ]] ||
+		{ printf 'GIDs:\n%s\nnot:\n%s\n' "$have" "$want"; return 1; }
 }
 # The default GID, which is the link-local address as well, is the first,
 # because programs stop at the first hole.
@@ -82,7 +98,11 @@ first_gid() {
 first_gid_is() {
 	local want
 	want="$(gid_of "$(link_local "$1" "$3")") $3 RoCE v2"
-	[[ "$(first_gid "$1" "$2" 2>&1)" == "$want" ]] || { echo "GID 0: $(first_gid "$1" "$2" 2>&1), not $want"; return 1; }
+	[[ "$(first_gid "$1" "$2" 2>&1)" == "$want" ]] ||
+		{
+			echo "GID 0: $(first_gid "$1" "$2" 2>&1), not $want"
+			return 1
+		}
 }
 becomes() { until_true 15 "$@" || { "$@"; return 1; }; }
 gone() { ! on "$1" rdma link show "$2/1" 2>/dev/null | finds .; }
@@ -98,7 +118,10 @@ carries() {
 		"$1-ud: qp=ud gid=v4,v6,ll op=send_imm size=1000 count=12" \
 		"$1-v6: gid=v6,ll op=mix size=30000 count=12"
 }
-traffic_works() { verify -f 4 -a "h1:${1:-${driver}1}" -b "h2:${2:-${driver}2}" "again: op=mix size=20000 count=${3:-12} ${4-}"; }
+traffic_works() {
+	verify -f 4 -a "h1:${1:-${driver}1}" -b "h2:${2:-${driver}2}" \
+		"again: op=mix size=20000 count=${3:-12} ${4-}"
+}
 
 joined() { on h1 rdma resource show qp type UD | finds 'state RTS.*mckey'; }
 multicast() {
@@ -115,9 +138,11 @@ events_of() { grep -oE 'PORT_(ERR|ACTIVE)' "$1" | xargs; }
 # events_are FILE WANT: true if these events came, and no other half a second
 # later
 events_are() {
-	until_true 10 eval "[[ \$(events_of $1 | wc -w) -ge $(wc -w <<<"$2") ]]" || true
+	until_true 10 eval \
+		"[[ \$(events_of $1 | wc -w) -ge $(wc -w <<<"$2") ]]" || true
 	sleep 0.5
-	[[ $(events_of "$1") == "$2" ]] || { echo "events: $(events_of "$1"), not $2"; return 1; }
+	[[ $(events_of "$1") == "$2" ]] ||
+		{ echo "events: $(events_of "$1"), not $2"; return 1; }
 }
 # port_events NETDEV STATE SHOWN: h1's port goes down with its netdev and comes
 # back, twice. Each change is reported at once, by its own event and no other.
@@ -149,10 +174,14 @@ make_bridge() {
 	ip -n "h$1" link add bridge0 mtu 9000 type bridge
 	ip -n "h$1" link set eth0 master bridge0
 }
-make_macvlan() { ip -n "h$1" link add link eth0 name macvlan0 mtu 9000 type macvlan mode bridge; }
+make_macvlan() {
+	ip -n "h$1" link add link eth0 name macvlan0 mtu 9000 type macvlan \
+		mode bridge
+}
 make_bond() {
 	local slave
-	ip -n "h$1" link add bond0 mtu 9000 type bond mode active-backup miimon 20 num_grat_arp 1
+	ip -n "h$1" link add bond0 mtu 9000 type bond mode active-backup \
+		miimon 20 num_grat_arp 1
 	for slave in eth0 eth1; do
 		ip -n "h$1" link set $slave down
 		ip -n "h$1" link set $slave master bond0
@@ -177,7 +206,8 @@ netdev_shown() { [[ $1 == vlan ]] && echo eth0 || echo "${1}0"; }
 comes_up() {
 	becomes port_is h1 "${driver}1" "ACTIVE LINK_UP $(netdev_shown "$1")"
 	becomes port_is h2 "${driver}2" "ACTIVE LINK_UP $(netdev_shown "$1")"
-	becomes gids_are h1 "${driver}1" "${1}0" 192.0.2.1 fd00::1 "$(link_local h1 "${1}0")"
+	becomes gids_are h1 "${driver}1" "${1}0" 192.0.2.1 fd00::1 \
+		"$(link_local h1 "${1}0")"
 	becomes first_gid_is h1 "${driver}1" "${1}0"
 	mtu_is h1 "${driver}1" 4096
 	[[ $1 == vlan ]] || takes_all_gids "$1"
@@ -194,7 +224,8 @@ vlan_mac() {
 	ip -n h1 link set vlan0 up
 	ip -n h1 address replace fd00::1/64 dev vlan0 nodad
 	becomes port_is h1 "${driver}1" "ACTIVE LINK_UP eth0"
-	becomes gids_are h1 "${driver}1" vlan0 192.0.2.1 fd00::1 "$(link_local h1 vlan0)"
+	becomes gids_are h1 "${driver}1" vlan0 192.0.2.1 fd00::1 \
+		"$(link_local h1 vlan0)"
 	becomes first_gid_is h1 "${driver}1" vlan0
 	ip -n h1 address del 198.51.100.1/24 dev eth0
 	ip -n h2 neigh flush dev vlan0
@@ -203,8 +234,11 @@ vlan_mac() {
 # of the real netdevs only. (The log's rate limit may hide lines.)
 vlan_refused() {
 	local real others
-	real=$(gid_of 198.51.100.1 "$(link_local h1 eth0)" "$(link_local h2 eth0)" | sort)
-	others=$(dmesg | sed "1,/$mark vlan/d" | sed -nE 's/.*unable to add gid ([0-9a-f:]+).*/\1/p' | sort -u | comm -23 - <(echo "$real"))
+	real=$(gid_of 198.51.100.1 "$(link_local h1 eth0)" \
+		"$(link_local h2 eth0)" | sort)
+	others=$(dmesg | sed "1,/$mark vlan/d" |
+		sed -nE 's/.*unable to add gid ([0-9a-f:]+).*/\1/p' | sort -u |
+		comm -23 - <(echo "$real"))
 	[[ ! $others ]] || { printf 'refused:\n%s\n' "$others"; return 1; }
 }
 # remove the netdevs under the devices
@@ -216,7 +250,11 @@ removed() {
 }
 
 # total NAME: the sum of both devices
-total() { echo $(($(counter "${driver}1" "$1" h1) + $(counter "${driver}2" "$1" h2))); }
+total() {
+	local one two
+	one=$(counter "${driver}1" "$1" h1) two=$(counter "${driver}2" "$1" h2)
+	echo $((one + two))
+}
 # The VLAN has no queue, the netdev below has a slow one: waiting for that queue
 # must not keep a CPU busy.
 shaped() {
@@ -225,8 +263,10 @@ shaped() {
 		ip netns exec h$n tc qdisc replace dev eth0 root "$@"
 	done
 	before=$(total tx_behind) runs=$(total sent_runs)
-	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" "shaped: op=write,read,mix size=65537 count=60 both=1"
-	waits=$(($(total tx_behind) - before)) runs=$(($(total sent_runs) - runs))
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
+		"shaped: op=write,read,mix size=65537 count=60 both=1"
+	waits=$(($(total tx_behind) - before)) \
+		runs=$(($(total sent_runs) - runs))
 	echo "runs: $runs, times one waited for those of another CPU: $waits"
 	for n in 1 2; do
 		ip netns exec h$n tc qdisc del dev eth0 root
@@ -241,13 +281,20 @@ kinds=(vlan macvlan bridge)
 for kind in "${kinds[@]}"; do
 	check $kind 20 kind $kind
 	check $kind-up 40 comes_up $kind
-	brief || [[ $kind != vlan ]] || check $kind-events 90 port_events vlan0 'DOWN DISABLED' "$(netdev_shown vlan)"
+	brief || [[ $kind != vlan ]] ||
+		check $kind-events 90 port_events vlan0 'DOWN DISABLED' \
+			"$(netdev_shown vlan)"
 	[[ $kind != vlan ]] || check $kind-mac-address 60 vlan_mac
 	[[ $kind != vlan ]] || check $kind-refused 20 vlan_refused
 	carries $kind
-	[[ $kind != vlan ]] || check $kind-shaped 60 shaped tbf rate 100mbit burst 64kb latency 2s
-	[[ $kind != macvlan ]] || check $kind-delayed 60 shaped netem delay 5ms limit 10000
-	brief || [[ $kind == bridge ]] || check $kind-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
+	[[ $kind != vlan ]] ||
+		check $kind-shaped 60 shaped tbf rate 100mbit burst 64kb \
+			latency 2s
+	[[ $kind != macvlan ]] ||
+		check $kind-delayed 60 shaped netem delay 5ms limit 10000
+	brief || [[ $kind == bridge ]] ||
+		check $kind-multicast 40 multicast -m 239.1.2.3 192.0.2.1 \
+			192.0.2.2
 	check $kind-removed 20 removed $kind
 done
 
@@ -258,7 +305,9 @@ bond_state() {
 	comes_up bond
 	active_slave eth0
 }
-active_slave() { [[ "$(on h1 cat /sys/class/net/bond0/bonding/active_slave)" == "$1" ]]; }
+active_slave() {
+	[[ "$(on h1 cat /sys/class/net/bond0/bonding/active_slave)" == "$1" ]]
+}
 # Bytes that each slave has sent
 sent() { on h1 cat "/sys/class/net/$1/statistics/tx_bytes"; }
 failover() {
@@ -272,11 +321,16 @@ failover() {
 	ip -n h1 link set eth0 down
 	becomes active_slave eth1
 	wait $verify
-	(( $(sent eth1) - before > 1000000 )) || { echo "eth1 has sent only $(($(sent eth1) - before)) bytes"; return 1; }
+	(( $(sent eth1) - before > 1000000 )) ||
+		{
+			echo "eth1 has sent only $(($(sent eth1) - before)) bytes"
+			return 1
+		}
 	port_is h1 "${driver}1" 'ACTIVE LINK_UP bond0'
 }
 failed_over() {
-	becomes gids_are h1 "${driver}1" bond0 192.0.2.1 fd00::1 "$(link_local h1 bond0)"
+	becomes gids_are h1 "${driver}1" bond0 192.0.2.1 fd00::1 \
+		"$(link_local h1 bond0)"
 	becomes first_gid_is h1 "${driver}1" bond0
 	traffic_works
 }
@@ -313,7 +367,8 @@ one_host() {
 }
 dummy_up() {
 	becomes port_is h1 "${driver}1" 'ACTIVE LINK_UP dummy0'
-	becomes gids_are h1 "${driver}1" dummy0 192.0.2.1 fd00::1 "$(link_local h1 dummy0)"
+	becomes gids_are h1 "${driver}1" dummy0 192.0.2.1 fd00::1 \
+		"$(link_local h1 dummy0)"
 }
 lo_up() {
 	ip -n h2 link set lo up
@@ -326,7 +381,8 @@ lo_up() {
 lo_addresses() {
 	ip -n h2 address add 192.0.2.99/32 dev lo
 	ip -n h2 address add fd00::99/128 dev lo
-	becomes gids_are h2 "${driver}2" lo 127.0.0.1 ::1 fe80::200:ff:fe00:0 192.0.2.99 fd00::99
+	becomes gids_are h2 "${driver}2" lo 127.0.0.1 ::1 fe80::200:ff:fe00:0 \
+		192.0.2.99 fd00::99
 	ip -n h2 address del 192.0.2.99/32 dev lo
 	ip -n h2 address del fd00::99/128 dev lo
 	becomes gids_are h2 "${driver}2" lo 127.0.0.1 ::1 fe80::200:ff:fe00:0
@@ -357,7 +413,8 @@ h2 rdma link del "${driver}2"
 # ---- the VLANs of a real device ----
 
 tagged() {
-	ip netns exec h2 tcpdump -q -i eth0 --immediate-mode -U -w "$scratch/vlan.pcap" udp port 4791 or vlan 2>/dev/null &
+	ip netns exec h2 tcpdump -q -i eth0 --immediate-mode -U \
+		-w "$scratch/vlan.pcap" udp port 4791 or vlan 2>/dev/null &
 	local tcpdump=$!
 	until_true 20 test -s "$scratch/vlan.pcap"
 	traffic_works
@@ -366,8 +423,11 @@ tagged() {
 	wait $tcpdump || true
 	local all five
 	all=$(tcpdump -r "$scratch/vlan.pcap" 2>/dev/null | wc -l)
-	five=$(tcpdump -r "$scratch/vlan.pcap" vlan 5 and udp port 4791 2>/dev/null | wc -l)
-	(( five > 20 )) && ! tcpdump -r "$scratch/vlan.pcap" 2>/dev/null udp port 4791 | grep . ||
+	five=$(tcpdump -r "$scratch/vlan.pcap" vlan 5 and udp port 4791 \
+		2>/dev/null | wc -l)
+	(( five > 20 )) &&
+		! tcpdump -r "$scratch/vlan.pcap" 2>/dev/null udp port 4791 |
+			grep . ||
 		{ echo "$five packets of VLAN 5 among $all"; return 1; }
 }
 real_device() {
@@ -389,7 +449,8 @@ vlan_and_real_device() {
 		link $n vlan0 "${driver}v$n"
 		ip -n h$n address add 198.51.100.$n/24 dev eth0
 	done
-	becomes gids_are h1 "${driver}v1" vlan0 192.0.2.1 fd00::1 "$(link_local h1 vlan0)"
+	becomes gids_are h1 "${driver}v1" vlan0 192.0.2.1 fd00::1 \
+		"$(link_local h1 vlan0)"
 	gids h1 "${driver}1" | grep "$(gid_of 198.51.100.1) eth0"
 	traffic_works "${driver}v1" "${driver}v2"
 	ip -n h1 link set vlan0 down
@@ -403,19 +464,24 @@ vlan_and_real_device() {
 }
 # A QP is in a group: rdma_cm made the VLAN a member, arx the VLAN and its real
 # netdev; all memberships end with the program.
-members() { ip -n h1 maddress show dev "$1" | grep -oE '239\.1\.2\.3( users [0-9]+)?'; }
+members() {
+	ip -n h1 maddress show dev "$1" |
+		grep -oE '239\.1\.2\.3( users [0-9]+)?'
+}
 joins() {
 	ip netns exec h1 mckey -m 239.1.2.3 -b 192.0.2.1 -C 5 &
 	until_true 20 joined
 	echo "vlan0: $(members vlan0), eth0: $(members eth0)"
-	[[ $(members vlan0) == '239.1.2.3 users 2' && $(members eth0) == 239.1.2.3 ]]
+	[[ $(members vlan0) == '239.1.2.3 users 2' &&
+		$(members eth0) == 239.1.2.3 ]]
 	kill $!
 	until_true 10 no_members
 }
 no_members() { [[ ! $(members vlan0) && ! $(members eth0) ]]; }
 check vlan-of-real-device 30 real_device
 check vlan-of-real-device-tagged 40 tagged
-check vlan-of-real-device-multicast 40 multicast -m 239.1.2.3 192.0.2.1 192.0.2.2
+check vlan-of-real-device-multicast 40 multicast -m 239.1.2.3 192.0.2.1 \
+	192.0.2.2
 check vlan-of-real-device-joins 20 joins
 check vlan-and-real-device 60 vlan_and_real_device
 
@@ -433,7 +499,9 @@ moved() {
 	becomes port_is h3 "${driver}1" 'ACTIVE LINK_UP eth0'
 	gone h1 "${driver}1"
 	becomes port_is h2 "${driver}2" 'ACTIVE LINK_UP eth0'
-	verify -f 4 -a "h3:${driver}1" -b "h2:${driver}2" 'moved: op=mix size=20000 count=12' 'moved-ud: qp=ud op=send count=12 size=1000'
+	verify -f 4 -a "h3:${driver}1" -b "h2:${driver}2" \
+		'moved: op=mix size=20000 count=12' \
+		'moved-ud: qp=ud op=send count=12 size=1000'
 	on h3 rping -s -a 192.0.2.1 -C 3 -v &
 	until_true 20 listening h3 cm
 	on h2 rping -c -a 192.0.2.1 -C 3 -v
@@ -476,7 +544,8 @@ others_groups() {
 	index=$(on h1 cat /sys/class/net/vlan9/ifindex)
 	mkfifo "$scratch/hold"
 	for group in 239.1.2.4 $(brief || echo ff0e::124); do
-		ip netns exec h1 hostile member "${driver}1" $group <"$scratch/hold" >"$scratch/member-$group" &
+		ip netns exec h1 hostile member "${driver}1" $group \
+			<"$scratch/hold" >"$scratch/member-$group" &
 		qp=$!
 		exec {hold}>"$scratch/hold"
 		until_true 20 grep -q attached "$scratch/member-$group"
@@ -494,9 +563,14 @@ others_groups() {
 		exec {hold}>&-
 		wait $qp
 		for netdev in eth0 dummy9; do
-			member h3 $netdev $group || { echo "$group: the program's membership on $netdev is lost"; return 1; }
+			member h3 $netdev $group ||
+				{
+					echo "$group: the program's membership on $netdev is lost"
+					return 1
+				}
 		done
-		not member h1 vlan9 $group || { echo "vlan9 is still in $group"; return 1; }
+		not member h1 vlan9 $group ||
+			{ echo "vlan9 is still in $group"; return 1; }
 		kill "${pids[@]}"
 		ip -n h3 link del dummy9
 		ip -n h3 link set eth0 netns h1
@@ -513,7 +587,8 @@ later_members() {
 	local i netdev group=239.1.2.5 qps=() held=() hold
 	for i in 1 2; do
 		mkfifo "$scratch/later-$i"
-		ip netns exec h1 hostile member "${driver}1" $group <"$scratch/later-$i" >"$scratch/later-member-$i" &
+		ip netns exec h1 hostile member "${driver}1" $group \
+			<"$scratch/later-$i" >"$scratch/later-member-$i" &
 		qps+=($!)
 		exec {hold}>"$scratch/later-$i"
 		held+=($hold)
@@ -635,7 +710,8 @@ follow_addresses() {
 	own=$(link_local h1 eth0)
 	ip -n h1 address add 192.0.2.77/24 dev eth0
 	ip -n h1 address add fd00::77/64 dev eth0 nodad
-	becomes gids_are h1 "${driver}1" eth0 "$own" 192.0.2.1 fd00::1 192.0.2.77 fd00::77
+	becomes gids_are h1 "${driver}1" eth0 "$own" 192.0.2.1 fd00::1 \
+		192.0.2.77 fd00::77
 	ip -n h1 address del 192.0.2.1/24 dev eth0
 	# the second address is a secondary one and goes with the first
 	becomes gids_are h1 "${driver}1" eth0 "$own" fd00::1 fd00::77
@@ -650,7 +726,8 @@ mac() {
 	ip -n h1 link set eth0 address 02:00:00:00:00:77
 	ip -n h1 address flush dev eth0 scope link
 	becomes gids_are h1 "${driver}1" eth0 fe80::ff:fe00:77 192.0.2.1 fd00::1
-	[[ $(on h1 cat "/sys/class/infiniband/${driver}1/node_guid") == "$guid" ]]
+	[[ $(on h1 cat \
+		"/sys/class/infiniband/${driver}1/node_guid") == "$guid" ]]
 	ip -n h2 neigh flush dev eth0
 	traffic_works
 }
@@ -670,13 +747,17 @@ renamed() {
 # one BTH and before one ICRC
 one_piece() {
 	local dump="$scratch/one-piece.pcap" tcpdump
-	ip netns exec h2 tcpdump -q -s 128 -i eth0 --immediate-mode -U -w "$dump" udp port 4791 2>/dev/null &
+	ip netns exec h2 tcpdump -q -s 128 -i eth0 --immediate-mode -U \
+		-w "$dump" udp port 4791 2>/dev/null &
 	tcpdump=$!
 	until_true 20 test -s "$dump"
-	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" "one-piece: op=write,read size=1000000 count=4"
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
+		"one-piece: op=write,read size=1000000 count=4"
 	kill $tcpdump
 	wait $tcpdump || true
-	finds . <(tcpdump -r "$dump" "udp[4:2] = $((8 + 12 + 15 * 4096 + 4))" 2>/dev/null) ||
+	finds . \
+		<(tcpdump -r "$dump" "udp[4:2] = $((8 + 12 + 15 * 4096 + 4))" \
+		2>/dev/null) ||
 		{ tcpdump -v -r "$dump" 2>/dev/null | tail -n 20; return 1; }
 }
 # The netdev is gone, its peer and both devices with it.
@@ -699,7 +780,9 @@ check netdev-removed 30 netdev_removed
 
 # rate: of a tap, which has the speed that ethtool sets
 rate() { on h1 cat "/sys/class/infiniband/${driver}t/ports/1/rate"; }
-rate_is() { [[ $(rate) == "$1" ]] || { echo "rate $(rate), not $1"; return 1; }; }
+rate_is() {
+	[[ $(rate) == "$1" ]] || { echo "rate $(rate), not $1"; return 1; }
+}
 speeds() {
 	local mbps rate
 	on h1 ip tuntap add tap0 mode tap
@@ -727,7 +810,9 @@ shared() {
 	rdma link show | finds "${driver}1/1"
 	h2 rdma link show | finds "${driver}1/1"
 	traffic_works
-	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" 'shared: gid=v4,v6,ll op=mix size=20000 count=12' 'shared-ud: qp=ud op=send count=12 size=1000'
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
+		'shared: gid=v4,v6,ll op=mix size=20000 count=12' \
+		'shared-ud: qp=ud op=send count=12 size=1000'
 	pair cm "rping -s -a $ip1 -C 3 -v" "rping -c -a $ip1 -C 3 -v"
 }
 arx-hosts down

@@ -12,7 +12,8 @@ source "$(dirname "$0")/lib.sh"
 cards() {
 	local netdev
 	for netdev in /sys/class/net/*; do
-		[[ $(readlink "$netdev/device/driver") != */"$1" ]] || basename "$netdev"
+		[[ $(readlink "$netdev/device/driver") != */"$1" ]] ||
+			basename "$netdev"
 	done
 }
 
@@ -48,13 +49,21 @@ count() {
 # writes to it before the card has read the packet.
 checked() {
 	local computed wrong again
-	computed=$(count icrc_computed) wrong=$(count rcvd_icrc_err) again=$(count requester_rewinds)
+	computed=$(count icrc_computed) wrong=$(count rcvd_icrc_err) \
+		again=$(count requester_rewinds)
 	echo "ICRCs computed: $computed, wrong: $wrong, sent again: $again times"
-	(( computed > 1000 && (wrong == 0 || again > 0 && wrong * 100 < computed) ))
+	(( computed > 1000 &&
+		(wrong == 0 || again > 0 && wrong * 100 < computed) ))
 }
 
 # The cards' qdisc keeps the order, so packets may be sent from any CPU.
-stayed() { (( $(count tx_behind) == 0 )) || { echo "runs left to another CPU: $(count tx_behind)"; return 1; }; }
+stayed() {
+	(( $(count tx_behind) == 0 )) ||
+		{
+			echo "runs left to another CPU: $(count tx_behind)"
+			return 1
+		}
+}
 
 # offloads ETHTOOL-ARGUMENTS...: of both cards
 offloads() {
@@ -70,7 +79,8 @@ carries() {
 		"$name-atomics: op=cas,faa count=50 both=1" \
 		"$name-uc: qp=uc op=write_imm size=9000 count=12" \
 		"$name-ud: qp=ud gid=v4,v6 op=send_imm size=900 count=12" \
-		"$name-v6: gid=v6 op=mix size=30000 count=12" "${@/#/$name-}" || (( ++failures ))
+		"$name-v6: gid=v6 op=mix size=30000 count=12" "${@/#/$name-}" ||
+		(( ++failures ))
 }
 
 # Messages that a card delivers together get one ACK: the receiver sends nothing
@@ -78,7 +88,8 @@ carries() {
 answers_once() {
 	local before after messages=2000
 	before=$(counter "$dev1" sent_pkts h1)
-	pair 18515 "ib_write_bw -F -s 16384 -n $messages -d $dev1" "ib_write_bw -F -s 16384 -n $messages -d $dev2 192.0.2.1"
+	pair 18515 "ib_write_bw -F -s 16384 -n $messages -d $dev1" \
+		"ib_write_bw -F -s 16384 -n $messages -d $dev2 192.0.2.1"
 	after=$(counter "$dev1" sent_pkts h1)
 	echo "ACKs of $messages messages: $((after - before))"
 	(( after - before < messages * 3 / 4 ))
@@ -97,13 +108,15 @@ for kind in virtio_net:virtio e1000e:pci; do
 	module=${kind%:*}
 	hosts --driver none
 	modprobe "$driver"
-	modprobe "$module" || { fail "$module" "the module does not load"; continue; }
+	modprobe "$module" ||
+		{ fail "$module" "the module does not load"; continue; }
 	h1 ip link delete eth0
 	check "$module" 60 joined_by "$module"
 	carries "$module" "$long"
 	check "$module-icrc" 60 checked
 	check "$module-stayed" 60 stayed
-	[[ $module != virtio_net ]] || check "$module-answers-once" 60 answers_once
+	[[ $module != virtio_net ]] ||
+		check "$module-answers-once" 60 answers_once
 	check "$module-no-gro" 60 offloads gro off
 	carries "$module-no-gro" "$long"
 	check "$module-no-offloads" 60 offloads gro on tx off sg off

@@ -19,7 +19,9 @@ carries() {
 		"$1-ud: qp=ud op=send_imm size=900 count=12" \
 		"$1-atomics: op=cas,faa count=50 $patient" || (( ++failures ))
 }
-link() { ip netns exec "h$1" rdma link add "$driver$1" type "$driver" netdev "$2"; }
+link() {
+	ip netns exec "h$1" rdma link add "$driver$1" type "$driver" netdev "$2"
+}
 addresses() {
 	ip -n "h$1" link set "$2" up
 	ip -n "h$1" address add 192.0.2."$1"/24 dev "$2"
@@ -29,7 +31,8 @@ right() {
 	local n received wrong
 	for n in 1 2; do
 		received=$(counter $driver$n rcvd_pkts h$n)
-		wrong=$(($(counter $driver$n rcvd_icrc_err h$n) + $(counter $driver$n rcvd_malformed h$n)))
+		wrong=$(counter $driver$n rcvd_icrc_err h$n)
+		((wrong += $(counter $driver$n rcvd_malformed h$n))) || :
 		echo "h$n: $received packets received, $wrong wrong"
 		(( received >= 100 && wrong == 0 ))
 	done
@@ -44,14 +47,20 @@ macsec() {
 		peer=$((3 - n))
 		ip -n h$n address flush dev eth0 scope global
 		ip -n h$n link add link eth0 macsec0 type macsec encrypt on
-		ip -n h$n macsec add macsec0 tx sa 0 pn 1 on key 0$n 0123456789abcdef0123456789abcd0$n
+		ip -n h$n macsec add macsec0 tx sa 0 pn 1 on key 0$n \
+			0123456789abcdef0123456789abcd0$n
 		ip -n h$n macsec add macsec0 rx port 1 address "$(mac $peer)"
-		ip -n h$n macsec add macsec0 rx port 1 address "$(mac $peer)" sa 0 pn 1 on key 0$peer 0123456789abcdef0123456789abcd0$peer
+		ip -n h$n macsec add macsec0 rx port 1 address "$(mac $peer)" \
+			sa 0 pn 1 on key 0$peer \
+			0123456789abcdef0123456789abcd0$peer
 		addresses $n macsec0
 		link $n macsec0
 	done
 }
-encrypted() { ip -n h1 -s macsec show macsec0 | grep -A 1 OutPktsEncrypted | grep -E '[1-9][0-9]{2,}'; }
+encrypted() {
+	ip -n h1 -s macsec show macsec0 | grep -A 1 OutPktsEncrypted |
+		grep -E '[1-9][0-9]{2,}'
+}
 
 # ---- IPsec ----
 
@@ -61,14 +70,22 @@ ipsec() {
 	for n in 1 2; do
 		for spi in 1 2; do
 			from=${ends[spi - 1]} to=${ends[2 - spi]}
-			ip -n h$n xfrm state add src "$from" dst "$to" proto esp spi 0x10$spi reqid 1 mode "$mode" \
-				aead 'rfc4106(gcm(aes))' 0x0123456789abcdef0123456789abcdef0123450$spi 128
+			ip -n h$n xfrm state add src "$from" dst "$to" proto \
+				esp spi 0x10$spi reqid 1 mode "$mode" \
+				aead 'rfc4106(gcm(aes))' \
+				0x0123456789abcdef0123456789abcdef0123450$spi \
+				128
 			(( spi == n )) && dir=out || dir=in
-			ip -n h$n xfrm policy add src "$from" dst "$to" dir $dir tmpl src "$from" dst "$to" proto esp reqid 1 mode "$mode"
+			ip -n h$n xfrm policy add src "$from" dst "$to" dir \
+				$dir tmpl src "$from" dst "$to" proto esp \
+				reqid 1 mode "$mode"
 		done
 	done
 }
-sealed() { ip -n h1 -s xfrm state | grep -E '^[[:space:]]+[0-9]+\(bytes\), [1-9][0-9]{2,}\(packets\)'; }
+sealed() {
+	ip -n h1 -s xfrm state |
+		grep -E '^[[:space:]]+[0-9]+\(bytes\), [1-9][0-9]{2,}\(packets\)'
+}
 
 # outer NETWORK: eth0 has addresses of this network only
 outer() {
@@ -82,7 +99,9 @@ outer() {
 vxlan_over() {
 	local n
 	for n in 1 2; do
-		ip -n h$n link add vxlan0 mtu 4500 type vxlan id 7 local 198.51.100.$n remote 198.51.100.$((3 - n)) dstport 4789 dev "$1"
+		ip -n h$n link add vxlan0 mtu 4500 type vxlan id 7 local \
+			198.51.100.$n remote 198.51.100.$((3 - n)) dstport \
+			4789 dev "$1"
 		addresses $n vxlan0
 		link $n vxlan0
 	done
@@ -102,14 +121,20 @@ wireguard() {
 	for n in 1 2; do
 		peer=$((3 - n))
 		ip -n h$n link add wg0 mtu 8000 type wireguard
-		ip netns exec h$n wg set wg0 listen-port 51820 private-key "$scratch/wg$n" peer "$(wg pubkey <"$scratch/wg$peer")" \
-			allowed-ips 198.51.100.$peer/32 endpoint 203.0.113.$peer:51820
+		ip netns exec h$n wg set wg0 listen-port 51820 private-key \
+			"$scratch/wg$n" peer \
+			"$(wg pubkey <"$scratch/wg$peer")" \
+			allowed-ips 198.51.100.$peer/32 endpoint \
+			203.0.113.$peer:51820
 		ip -n h$n link set wg0 up
 		ip -n h$n address add 198.51.100.$n/24 dev wg0
 	done
 	vxlan_over wg0
 }
-tunnelled() { h1 wg show wg0 transfer | grep -E '[[:space:]][0-9]{5,}[[:space:]][0-9]{5,}$'; }
+tunnelled() {
+	h1 wg show wg0 transfer |
+		grep -E '[[:space:]][0-9]{5,}[[:space:]][0-9]{5,}$'
+}
 
 hosts --driver none --mtu 9000
 modprobe -a "$driver" macsec
@@ -129,7 +154,9 @@ done
 
 hosts --mtu 9000
 check ipsec-v6 90 ipsec transport $ip61 $ip62
-verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "ipsec-v6-rc: gid=v6 op=mix size=300,65537 count=8 both=1 $patient" || (( ++failures ))
+verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+	"ipsec-v6-rc: gid=v6 op=mix size=300,65537 count=8 both=1 $patient" ||
+	(( ++failures ))
 check ipsec-v6-sealed 60 sealed
 
 for tunnel in vxlan:sealed wireguard:tunnelled; do

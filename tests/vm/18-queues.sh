@@ -16,7 +16,8 @@ bridged() {
 	modprobe -a "$driver" bridge
 	hosts --driver none
 	ip link add port mtu 1500 numtxqueues 2 numrxqueues 2 netns h1 \
-		type veth peer name port mtu 1500 numtxqueues 2 numrxqueues 2 netns h2
+		type veth peer name port mtu 1500 numtxqueues 2 numrxqueues 2 \
+		netns h2
 	ip -n h1 link add bridge0 type bridge
 	ip -n h1 link set port master bridge0
 	ip -n h1 link set port up
@@ -26,7 +27,8 @@ bridged() {
 	h1 tc qdisc replace dev port root mq
 	# Newer kernels forget a sock's queue, by default after a second. The
 	# socks of QPs belong to the first namespace.
-	[[ ! -e /proc/sys/net/core/txq_reselection_ms ]] || sysctl -qw net.core.txq_reselection_ms=1
+	[[ ! -e /proc/sys/net/core/txq_reselection_ms ]] ||
+		sysctl -qw net.core.txq_reselection_ms=1
 	ip -n h1 address add 198.51.100.1/24 dev bridge0
 	ip -n h2 address add 198.51.100.2/24 dev port
 	ip -n h1 link set bridge0 up
@@ -38,7 +40,8 @@ bridged() {
 
 # sent N: packets of queue N, counted from 1
 sent() {
-	h1 tc -s qdisc show dev port | awk -v parent=":$1$" '/^qdisc/ { here = $5 ~ parent } /Sent/ && here { print $4 }'
+	h1 tc -s qdisc show dev port |
+		awk -v parent=":$1$" '/^qdisc/ { here = $5 ~ parent } /Sent/ && here { print $4 }'
 }
 
 one_queue() {
@@ -47,7 +50,8 @@ one_queue() {
 	h2 ib_write_bw -F -d "$dev2" -s 16384 -D 3 >/dev/null &
 	server=$!
 	until_true 20 listening h2 18515
-	h1 taskset -c 0 ib_write_bw -F -d "$dev1" -s 16384 -D 3 198.51.100.2 >/dev/null &
+	h1 taskset -c 0 ib_write_bw -F -d "$dev1" -s 16384 -D 3 198.51.100.2 \
+		>/dev/null &
 	client=$!
 	sleep 1.5
 	taskset -ap 2 "$(pgrep -n ib_write_bw)"
@@ -68,11 +72,13 @@ classes() {
 	[[ $1 == vlan ]] || type=(type macvlan mode bridge)
 	shift
 	hosts --driver none
-	ip link add port numtxqueues 4 numrxqueues 4 netns h1 type veth peer name port numtxqueues 4 numrxqueues 4 netns h2
+	ip link add port numtxqueues 4 numrxqueues 4 netns h1 type veth peer \
+		name port numtxqueues 4 numrxqueues 4 netns h2
 	for n in 1 2; do
 		if [[ ${1-} ]]; then
 			below=$1
-			ip -n h$n link add "$below" numtxqueues 4 type bond mode active-backup
+			ip -n h$n link add "$below" numtxqueues 4 type bond \
+				mode active-backup
 			ip -n h$n link set port master "$below"
 			ip -n h$n link set "$below" up
 		fi
@@ -83,13 +89,15 @@ classes() {
 	done
 	h1 rdma link add "$dev1" type "$driver" netdev port.5
 	h2 rdma link add "$dev2" type "$driver" netdev port.5
-	h1 tc qdisc add dev port root mqprio num_tc 2 map 0 0 0 1 0 0 0 0 0 0 0 0 0 0 0 0 queues 2@0 2@2 hw 0
+	h1 tc qdisc add dev port root mqprio num_tc 2 map 0 0 0 1 0 0 0 0 0 0 \
+		0 0 0 0 0 0 queues 2@0 2@2 hw 0
 	until_true 20 h1 ping -q -c 1 -W 1 198.51.100.2
 }
 
 # one_class [PROGRAM COUNT]
 one_class() {
-	local bench=("${1-ib_write_bw}" -F -s 4096 -q 8 -n "${2-100}" --sl 3) i before=() sent=() server
+	local bench=("${1-ib_write_bw}" -F -s 4096 -q 8 -n "${2-100}" --sl 3) \
+		i before=() sent=() server
 	for i in 1 2 3 4; do before+=("$(sent $i)"); done
 	h2 "${bench[@]}" -d "$dev2" >/dev/null &
 	server=$!
@@ -106,10 +114,12 @@ one_class() {
 tags() {
 	local count
 	h1 ip link set port.5 type vlan egress-qos-map 3:6
-	h2 nft "table netdev tags { chain in { type filter hook ingress device port priority 0;
+	h2 nft \
+		"table netdev tags { chain in { type filter hook ingress device port priority 0;
 		vlan id 5 vlan pcp 6 counter; }; }"
 	one_class
-	count=$(h2 nft list table netdev tags | sed -n 's/.*pcp 6 counter packets \([0-9]*\) .*/\1/p')
+	count=$(h2 nft list table netdev tags |
+		sed -n 's/.*pcp 6 counter packets \([0-9]*\) .*/\1/p')
 	echo "$count packets with priority 6"
 	(( count > 1000 ))
 }
@@ -129,10 +139,13 @@ cnps() {
 
 udp_ports() {
 	local ports
-	h2 nft "table inet ports { set seen { type inet_service; size 1000; flags dynamic; }
+	h2 nft \
+		"table inet ports { set seen { type inet_service; size 1000; flags dynamic; }
 		chain in { type filter hook input priority 0; udp dport 4791 update @seen { udp sport }; }; }"
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'ports: qp=ud op=send_imm size=100 qps=8 count=20 lossy=1'
-	ports=$(h2 nft list set inet ports seen | grep -oE '[0-9]{5}' | sort -u | wc -l)
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'ports: qp=ud op=send_imm size=100 qps=8 count=20 lossy=1'
+	ports=$(h2 nft list set inet ports seen | grep -oE '[0-9]{5}' |
+		sort -u | wc -l)
 	echo "$ports source ports"
 	(( ports >= 4 ))
 }
@@ -160,4 +173,5 @@ check bond-one-class 40 one_class
 check macvlan 40 classes macvlan
 check macvlan-one-class 40 one_class
 check slow 40 slow
-verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' 'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))
+verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' \
+	'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

@@ -5,7 +5,8 @@
 # timeout: 500
 
 source "$(dirname "$0")/lib.sh"
-modprobe -a "$driver" wireguard tun ip_gre ip6_gre ipip sit ip6_tunnel 2>/dev/null
+modprobe -a "$driver" wireguard tun ip_gre ip6_gre ipip sit ip6_tunnel \
+	2>/dev/null
 
 # gids h1|h2 DEVICE: as in sysfs, in one line
 gids() {
@@ -19,8 +20,10 @@ make_wg() {
 	local n key=(x "$(wg genkey)" "$(wg genkey)")
 	for n in 1 2; do
 		ip -n h$n link add t0 mtu 4300 type wireguard
-		ip netns exec h$n wg set t0 listen-port 5000 private-key <(echo "${key[n]}") \
-			peer "$(wg pubkey <<<"${key[3 - n]}")" endpoint 192.0.2.$((3 - n)):5000 \
+		ip netns exec h$n wg set t0 listen-port 5000 private-key \
+			<(echo "${key[n]}") \
+			peer "$(wg pubkey <<<"${key[3 - n]}")" endpoint \
+			192.0.2.$((3 - n)):5000 \
 			allowed-ips 203.0.113.0/24,fd01::/64
 	done
 }
@@ -29,7 +32,8 @@ make_wg() {
 of_type() {
 	local n
 	for n in 1 2; do
-		ip -n h$n link add t0 mtu 4300 type "${@:2}" local "$1$n" remote "$1$((3 - n))" ttl 64
+		ip -n h$n link add t0 mtu 4300 type "${@:2}" local "$1$n" \
+			remote "$1$((3 - n))" ttl 64
 	done
 }
 make_gre() { of_type 192.0.2. gre; }
@@ -75,14 +79,16 @@ up() {
 	local n
 	for n in 1 2; do
 		ip -n h$n link set t0 up
-		ip netns exec h$n rdma link add ${driver}t$n type "$driver" netdev t0
+		ip netns exec h$n rdma link add ${driver}t$n type "$driver" \
+			netdev t0
 		if [[ $1 == *v4* ]]; then
 			ip -n h$n address add 203.0.113.$n/24 dev t0
 			until_true 10 has_gid h$n ${driver}t$n "ffff:cb00:710$n"
 		fi
 		if [[ $1 == *v6* ]]; then
 			ip -n h$n address add fd01::$n/64 dev t0 nodad
-			until_true 10 has_gid h$n ${driver}t$n "fd01:0000:0000:0000:0000:0000:0000:000$n"
+			until_true 10 has_gid h$n ${driver}t$n \
+				"fd01:0000:0000:0000:0000:0000:0000:000$n"
 		fi
 	done
 }
@@ -112,7 +118,8 @@ goes() {
 		ip -n h2 link del t0
 	fi
 	for n in 1 2; do
-		until_true 20 not eval "ip netns exec h$n rdma link show | finds ${driver}t$n"
+		until_true 20 not eval \
+			"ip netns exec h$n rdma link show | finds ${driver}t$n"
 	done
 }
 
@@ -157,17 +164,22 @@ check tunnels-unload 30 eval 'arx-hosts down && rmmod "$driver"'
 
 index() {
 	"$1" ibv_devinfo -v -d "$driver${1#h}" |
-		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:.*v2/\1/p" | head -n 1
+		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:.*v2/\1/p" |
+			head -n 1
 }
 
 # verbs, rdma_cm and pingpong by IPv4; what IPv6 is asked for is refused
 ipv4_alone() {
 	local n
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
-		"$1-rc: op=mix size=20000 count=20 both=1" "$1-ud: qp=ud op=send count=20 size=1000"
-	verify -f 4 -a "h1:$dev1" -b "h1:$dev1" "$1-one-node: op=mix size=20000 count=20"
-	by_packets 5 pair cm "rping -s -a $ip1 -C 5 -v" "rping -c -a $ip1 -C 5 -v"
-	by_packets 5 pair 18515 "ibv_rc_pingpong -e -n 200 -d $dev1 -g $(index h1)" \
+		"$1-rc: op=mix size=20000 count=20 both=1" \
+		"$1-ud: qp=ud op=send count=20 size=1000"
+	verify -f 4 -a "h1:$dev1" -b "h1:$dev1" \
+		"$1-one-node: op=mix size=20000 count=20"
+	by_packets 5 pair cm "rping -s -a $ip1 -C 5 -v" \
+		"rping -c -a $ip1 -C 5 -v"
+	by_packets 5 pair 18515 \
+		"ibv_rc_pingpong -e -n 200 -d $dev1 -g $(index h1)" \
 		"ibv_rc_pingpong -e -n 200 -d $dev2 -g $(index h2) $ip1"
 	not timeout 20 ip netns exec h2 rping -c -a fd00::1 -C 1
 	# GID 0 is made from the MAC address. A program that takes it gets an
@@ -186,14 +198,19 @@ without_ipv6() {
 		ip -n h$n link set lo up
 		ip -n h$n link set eth0 up
 		ip -n h$n address add 192.0.2.$n/24 dev eth0
-		ip netns exec h$n rdma link add $driver$n type "$driver" netdev eth0
+		ip netns exec h$n rdma link add $driver$n type "$driver" \
+			netdev eth0
 		until_true 10 has_gid h$n $driver$n "ffff:c000:020$n"
 		[[ ! $(ip -n h$n -6 address show dev eth0) ]]
 	done
 	ipv4_alone "$1"
 }
-without_all() { without_ipv6 without-ipv6 net.ipv6.conf.{all,default}.disable_ipv6=1; }
-without_one() { without_ipv6 eth0-without-ipv6 net.ipv6.conf.eth0.disable_ipv6=1; }
+without_all() {
+	without_ipv6 without-ipv6 net.ipv6.conf.{all,default}.disable_ipv6=1
+}
+without_one() {
+	without_ipv6 eth0-without-ipv6 net.ipv6.conf.eth0.disable_ipv6=1
+}
 
 brief || debug_kernel || check without-ipv6 60 without_all
 arx-hosts down
@@ -206,7 +223,8 @@ ipv6_comes() {
 	ip -n h2 address add fd00::2/64 dev eth0 nodad
 	until_true 10 has_gid h1 "$dev1" 0000:0001
 	until_true 10 has_gid h2 "$dev2" 0000:0002
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'ipv6-again: gid=v6 op=mix size=20000 count=20'
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'ipv6-again: gid=v6 op=mix size=20000 count=20'
 }
 check ipv6-comes 30 ipv6_comes
 arx-hosts down

@@ -10,9 +10,12 @@ source "$(dirname "$0")/lib.sh"
 # fails NAME A B: all failures, and the status of each completion in
 # $scratch/NAME
 fails() {
-	verify -v -f 4 -a "h$2:$driver$2" -b "h$3:$driver$3" "$1: fail=all" >"$scratch/$1.all" || (( ++failures ))
+	verify -v -f 4 -a "h$2:$driver$2" -b "h$3:$driver$3" "$1: fail=all" \
+		>"$scratch/$1.all" || (( ++failures ))
 	# Timing decides which request meets a region that is deregistered.
-	grep '^# outcome' "$scratch/$1.all" | grep -vE '^# outcome ((de|re)reg_busy|rereg_all) ' | sort >"$scratch/$1"
+	grep '^# outcome' "$scratch/$1.all" |
+		grep -vE '^# outcome ((de|re)reg_busy|rereg_all) ' |
+			sort >"$scratch/$1"
 	grep -v '^# outcome' "$scratch/$1.all"
 }
 
@@ -25,7 +28,8 @@ same_outcomes() {
 # finds CASE WORDS: verify must find a fault that the case makes on purpose, and
 # name it; otherwise no other case proves anything.
 finds() {
-	if verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "spoil: size=100 $1" >"$scratch/spoilt"; then
+	if verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "spoil: size=100 $1" \
+		>"$scratch/spoilt"; then
 		echo "this was not found: $1"
 		return 1
 	fi
@@ -73,7 +77,8 @@ flows() {
 
 if full; then
 	mtus="256 512 1024 2048 4096"
-	sizes=0,1,2,3,4,5,7,8,63,64,65,255,256,257,1023,1024,1025,4095,4096,4097,65535,65536,65537,1M
+	sizes=0,1,2,3,4,5,7,8,63,64,65,255,256,257,1023,1024,1025
+	sizes+=,4095,4096,4097,65535,65536,65537,1M
 	count=200
 else
 	mtus="256 4096"
@@ -101,10 +106,12 @@ fails fails-host 1 1
 rmmod arx_exporter
 check one-host-fails-as-two 10 same_outcomes
 if full && debug_kernel; then
-	skip longest 'messages of 2 GiB take more memory than the debug kernel has'
+	skip longest \
+		'messages of 2 GiB take more memory than the debug kernel has'
 elif full; then
 	verify_on 1 2 'hosts-longest: op=send,write,read size=1G window=1 count=1 limit=120'
-	verify_on 1 1 'host-longest: op=write size=2G window=1 count=1 limit=120'
+	verify_on 1 1 \
+		'host-longest: op=write size=2G window=1 count=1 limit=120'
 fi
 # The default MTU of nodes, for which the path MTU is 1024
 hosts

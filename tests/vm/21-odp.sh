@@ -12,14 +12,16 @@ source "$(dirname "$0")/lib.sh"
 # all of its memory, which would else be charged to the cgroup that swaps.
 swap() {
 	modprobe loop 2>/dev/null
-	dd if=/dev/zero of="$scratch/swap" bs=1M count=96 status=none && mkswap -q "$scratch/swap" &&
+	dd if=/dev/zero of="$scratch/swap" bs=1M count=96 status=none &&
+		mkswap -q "$scratch/swap" &&
 		swapon "$(losetup --find --show "$scratch/swap")"
 }
 
 # The counters of regions, while pages come and go.
 counted() {
 	local name
-	h1 bash -c 'for i in {1..100}; do rdma statistic show mr; sleep 0.05; done' >"$scratch/mr" &
+	h1 bash -c \
+		'for i in {1..100}; do rdma statistic show mr; sleep 0.05; done' >"$scratch/mr" &
 	verify_on 1 2 "counted: op=write,read size=100000 both=1 odp=1 upset=1 count=$((2 * count))"
 	wait $!
 	for name in page_faults page_invalidations; do
@@ -42,9 +44,12 @@ in_small_cgroup() {
 }
 
 perftest() {
-	pair 18515 "ib_write_bw -d $dev1 -F -x 1 --odp -D 1 -s 65536" "ib_write_bw -d $dev2 -F -x 1 --odp -D 1 -s 65536 $ip1"
-	pair 18515 "ib_read_lat -d $dev1 -F -x 1 --odp -n 200" "ib_read_lat -d $dev2 -F -x 1 --odp -n 200 $ip1"
-	pair 18515 "ib_send_bw -d $dev1 -F -x 1 --odp -n 200" "ib_send_bw -d $dev2 -F -x 1 --odp -n 200 $ip1"
+	pair 18515 "ib_write_bw -d $dev1 -F -x 1 --odp -D 1 -s 65536" \
+		"ib_write_bw -d $dev2 -F -x 1 --odp -D 1 -s 65536 $ip1"
+	pair 18515 "ib_read_lat -d $dev1 -F -x 1 --odp -n 200" \
+		"ib_read_lat -d $dev2 -F -x 1 --odp -n 200 $ip1"
+	pair 18515 "ib_send_bw -d $dev1 -F -x 1 --odp -n 200" \
+		"ib_send_bw -d $dev2 -F -x 1 --odp -n 200 $ip1"
 }
 
 # The job that waited for an answer would keep the module.

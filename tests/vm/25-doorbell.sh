@@ -23,8 +23,9 @@ kicks() {
 	local before
 	before=$(counter "$dev1" kicks h1)
 	h1 doorbell "$1" "$dev1" $count
-	echo "$1: $(($(counter "$dev1" kicks h1) - before)) kicks for $count messages"
-	(( $(counter "$dev1" kicks h1) - before >= $2 && $(counter "$dev1" kicks h1) - before <= $3 ))
+	kicks=$(($(counter "$dev1" kicks h1) - before))
+	echo "$1: $kicks kicks for $count messages"
+	(( kicks >= $2 && kicks <= $3 ))
 }
 
 timer_polled() { (( $(counter "$dev1" sq_timer_polls h1) > 0 )); }
@@ -43,7 +44,10 @@ set_again() {
 
 # An idle CPU polls, of those that the application may use; not always, because
 # the scheduler may need a while to find it.
-many() { "$@" verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'many: op=write,mix size=8,200 qps=16 both=1 count=300'; }
+many() {
+	"$@" verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'many: op=write,mix size=8,200 qps=16 both=1 count=300'
+}
 # stream QPS OPTION VALUE [taskset ...]
 stream() {
 	local args=(-F -d "$dev1" -s 8 -q "$1" -N "$2" "$3") server
@@ -61,8 +65,9 @@ worker_polled() {
 	local before
 	before=$(counter "$dev1" sq_worker_polls h1)
 	"$@"
-	echo "$(($(counter "$dev1" sq_worker_polls h1) - before)) polls by the worker"
-	(( $(counter "$dev1" sq_worker_polls h1) > before ))
+	polls=$(($(counter "$dev1" sq_worker_polls h1) - before))
+	echo "$polls polls by the worker"
+	(( polls > 0 ))
 }
 stayed() {
 	local before polls
@@ -76,9 +81,11 @@ stayed() {
 # A CPU that runs a program polls only by the timer.
 mostly_here() {
 	local polls all
-	polls=$(counter "$dev1" sq_worker_polls h1) all=$(counter "$dev1" sq_timer_polls h1)
+	polls=$(counter "$dev1" sq_worker_polls h1) \
+		all=$(counter "$dev1" sq_timer_polls h1)
 	bursts 16 48000
-	polls=$(($(counter "$dev1" sq_worker_polls h1) - polls)) all=$(($(counter "$dev1" sq_timer_polls h1) - all))
+	polls=$(($(counter "$dev1" sq_worker_polls h1) - polls)) \
+		all=$(($(counter "$dev1" sq_timer_polls h1) - all))
 	echo "$polls polls at once, $all by the timer"
 	(( polls * 4 < all ))
 }
@@ -93,7 +100,9 @@ at_once() {
 	local polls by_timer
 	attribute "$attribute" 20000 >/dev/null
 	polls=$(counter "$dev1" sq_worker_polls h1)
-	by_timer=$(bursts 1 480000 | awk '$1 == 8 { print int(480000 / $NF / 2500) + 1 }')	# $NF: messages in a microsecond
+	# $NF: messages in a microsecond
+	by_timer=$(bursts 1 480000 |
+		awk '$1 == 8 { print int(480000 / $NF / 2500) + 1 }')
 	polls=$(($(counter "$dev1" sq_worker_polls h1) - polls))
 	attribute "$attribute" 400 >/dev/null
 	echo "$polls polls by the worker, $by_timer by a timer at most"
@@ -141,8 +150,10 @@ unhurried() {
 answers() {
 	rm -f "$scratch"/{to,fro}
 	mkfifo "$scratch"/{to,fro}
-	"$1" taskset -c "$4" doorbell pong "$2" 1000 <"$scratch/to" >"$scratch/fro" &
-	h1 taskset -c "$3" doorbell ping "$dev1" 1000 >"$scratch/to" <"$scratch/fro"
+	"$1" taskset -c "$4" doorbell pong "$2" 1000 <"$scratch/to" \
+		>"$scratch/fro" &
+	h1 taskset -c "$3" doorbell ping "$dev1" 1000 >"$scratch/to" \
+		<"$scratch/fro"
 }
 
 # A CPU that polls, or that has deferred work, goes offline and comes back.
@@ -150,7 +161,9 @@ cpu_goes() {
 	local online=/sys/devices/system/cpu/cpu1/online
 	echo 0 >$online
 	[[ $(nproc) == 1 ]]
-	while :; do echo 0 >$online; sleep 0.2; echo 1 >$online; sleep 0.3; done &
+	while :; do
+		echo 0 >$online; sleep 0.2; echo 1 >$online; sleep 0.3
+	done &
 	many
 }
 cpu_is_back() { echo 1 >/sys/devices/system/cpu/cpu1/online; }
@@ -187,8 +200,10 @@ else
 	check answers-host 100 until_true 90 answers h1 "$dev1" 0 1
 	check answers-hosts 100 until_true 90 answers h2 "$dev2" 0 1
 	if ! brief; then
-		check answers-host-one-cpu 100 until_true 90 answers h1 "$dev1" 0 0
-		check answers-hosts-one-cpu 100 until_true 90 answers h2 "$dev2" 0 0
+		check answers-host-one-cpu 100 until_true 90 answers h1 \
+			"$dev1" 0 0
+		check answers-hosts-one-cpu 100 until_true 90 answers h2 \
+			"$dev2" 0 0
 	fi
 fi
 check turned-off 40 turned_off

@@ -14,7 +14,8 @@ megabytes=24
 full && rounds=20 || rounds=2
 
 export_disk() {
-	mkdir $target/subsystems/arx $target/subsystems/arx/namespaces/1 $target/ports/1
+	mkdir $target/subsystems/arx $target/subsystems/arx/namespaces/1 \
+		$target/ports/1
 	echo 1 >$target/subsystems/arx/attr_allow_any_host
 	echo /dev/ram0 >$target/subsystems/arx/namespaces/1/device_path
 	echo 1 >$target/subsystems/arx/namespaces/1/enable
@@ -33,7 +34,9 @@ connect() {
 }
 
 # same FILE DEVICE
-same() { dd if="$2" bs=1M count=$megabytes iflag=direct status=none | cmp "$1" -; }
+same() {
+	dd if="$2" bs=1M count=$megabytes iflag=direct status=none | cmp "$1" -
+}
 
 # Data that the host writes, in requests of one size, is on the disk, and the
 # host reads the data of the disk.
@@ -45,7 +48,9 @@ moves() {
 		head -c ${megabytes}M /dev/urandom >"$data"
 		dd if="$data" of="$disk" bs="$size" oflag=direct status=none
 		same "$data" /dev/ram0
-		dd if="$disk" bs="$size" iflag=direct status=none count=$megabytes"M" iflag=count_bytes,direct | cmp "$data" -
+		dd if="$disk" bs="$size" iflag=direct status=none \
+			count=$megabytes"M" iflag=count_bytes,direct |
+			cmp "$data" -
 	done
 }
 
@@ -55,15 +60,21 @@ many() {
 	disk=$(remote_disk)
 	head -c ${megabytes}M /dev/urandom >"$scratch/many"
 	for part in 0 1 2 3; do
-		dd if="$scratch/many" of="$disk" bs=16k oflag=direct,seek_bytes iflag=skip_bytes,count_bytes status=none conv=notrunc \
-			skip=$((part * (megabytes << 18))) seek=$((part * (megabytes << 18))) count=$((megabytes << 18)) &
+		dd if="$scratch/many" of="$disk" bs=16k \
+			oflag=direct,seek_bytes iflag=skip_bytes,count_bytes \
+			status=none conv=notrunc \
+			skip=$((part * (megabytes << 18))) \
+			seek=$((part * (megabytes << 18))) \
+			count=$((megabytes << 18)) &
 		pids+=($!)
 	done
 	for part in "${pids[@]}"; do wait "$part"; done
 	same "$scratch/many" /dev/ram0
 }
 
-moved_by_arx() { (( $(counter arx9 loopback_bytes) > rounds * megabytes << 20 )); }
+moved_by_arx() {
+	(( $(counter arx9 loopback_bytes) > rounds * megabytes << 20 ))
+}
 
 # The device is removed while requests are in flight: they fail, and no process
 # waits for ever.
@@ -113,7 +124,8 @@ adaptive() {
 
 unload() {
 	rm $target/ports/1/subsystems/arx
-	rmdir $target/ports/1 $target/subsystems/arx/namespaces/1 $target/subsystems/arx
+	rmdir $target/ports/1 $target/subsystems/arx/namespaces/1 \
+		$target/subsystems/arx
 	rmmod arx
 }
 

@@ -51,7 +51,11 @@ serve() {
 # ENETUNREACH while there is no device, unless an option says otherwise.
 mounted() {
 	local options=vers=$1,proto=rdma,port=20049,hard from=/
-	[[ $1 != 3 ]] || { options+=,nolock,mountproto=tcp,mountport=20048; from=$export; }
+	[[ $1 != 3 ]] ||
+		{
+			options+=,nolock,mountproto=tcp,mountport=20048
+			from=$export
+		}
 	[[ $ARX_KERNEL == 6.12* ]] || options+=,fatal_neterrors=none
 	client mount -t nfs -o $options "$ip1:$from" $mount
 	finds " $mount .*,vers=$1,.*,proto=rdma," /proc/mounts
@@ -68,9 +72,12 @@ copied() {
 # verified SECONDS: fio writes at random and verifies what it wrote, by large
 # requests, which the server reads and writes by RDMA, and by short ones.
 verified() {
-	fio --directory=$mount --output=/dev/null --verify=crc32c --verify_fatal=1 \
-		--verify_backlog=32 --direct=1 --ioengine=libaio --size=4M --rw=randwrite \
-		--time_based --runtime="$1" --name=long --bs=256k --iodepth=4 --name=short --bs=4k --iodepth=8
+	fio --directory=$mount --output=/dev/null --verify=crc32c \
+		--verify_fatal=1 \
+		--verify_backlog=32 --direct=1 --ioengine=libaio --size=4M \
+		--rw=randwrite \
+		--time_based --runtime="$1" --name=long --bs=256k --iodepth=4 \
+		--name=short --bs=4k --iodepth=8
 }
 
 # during COMMAND...: fio, and meanwhile COMMAND
@@ -91,7 +98,12 @@ again() {
 	echo "went back $(($(rewinds) - before)) times"
 	(( $(rewinds) > before ))
 }
-rewinds() { echo $(($(counter "$dev1" requester_rewinds h1) + $(counter "$dev2" requester_rewinds h2))); }
+rewinds() {
+	local one two
+	one=$(counter "$dev1" requester_rewinds h1)
+	two=$(counter "$dev2" requester_rewinds h2)
+	echo $((one + two))
+}
 
 # flaps N...: at the end of node N. A link whose other end is down has no
 # carrier and keeps its permanent neighbours.
@@ -112,7 +124,9 @@ flaps() {
 
 loses() {
 	local n
-	for n in 1 2; do tc -n h$n qdisc replace dev eth0 root netem loss 5%; done
+	for n in 1 2; do
+		tc -n h$n qdisc replace dev eth0 root netem loss 5%
+	done
 	nap $((seconds - 3))
 	for n in 1 2; do tc -n h$n qdisc delete dev eth0 root; done
 }
@@ -135,7 +149,8 @@ disturbed() {
 	local version=$1 kind
 	for kind in "${@:2}"; do
 		case $kind in
-		flap) check "flap-$version" 90 again during flaps ${ends[$version]};;
+		flap) check "flap-$version" 90 again during flaps \
+			${ends[$version]};;
 		loss) check "loss-$version" 90 again during loses;;
 		client-anew) check "client-anew-$version" 90 goes_on 2;;
 		server-anew) check "server-anew-$version" 90 goes_on 1;;

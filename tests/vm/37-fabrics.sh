@@ -18,8 +18,10 @@ shared+=(megabytes nvmet lio iscsi)
 # verified DISK [OPTION...]: fio writes all of the disk in random order, in
 # requests of many sizes, and verifies it.
 verified() {
-	fio --name=disk --filename="$1" --output=/dev/null --verify=crc32c --verify_fatal=1 --direct=1 \
-		--ioengine=io_uring --iodepth=8 --rw=randwrite --bsrange=4k-256k --size=${megabytes}M "${@:2}"
+	fio --name=disk --filename="$1" --output=/dev/null --verify=crc32c \
+		--verify_fatal=1 --direct=1 \
+		--ioengine=io_uring --iodepth=8 --rw=randwrite \
+		--bsrange=4k-256k --size=${megabytes}M "${@:2}"
 }
 
 # loaded DISK SECONDS COMMAND...: COMMAND while fio writes and verifies, for so
@@ -54,7 +56,8 @@ in_time() {
 nvme_export() {
 	modprobe brd rd_nr=1 rd_size=$((megabytes << 10))
 	modprobe nvmet_rdma "$@"
-	mkdir $nvmet/subsystems/arx $nvmet/subsystems/arx/namespaces/1 $nvmet/ports/1
+	mkdir $nvmet/subsystems/arx $nvmet/subsystems/arx/namespaces/1 \
+		$nvmet/ports/1
 	echo 1 >$nvmet/subsystems/arx/attr_allow_any_host
 	echo /dev/ram0 >$nvmet/subsystems/arx/namespaces/1/device_path
 	echo 1 >$nvmet/subsystems/arx/namespaces/1/enable
@@ -68,7 +71,8 @@ nvme_export() {
 nvme_unexport() {
 	rm $nvmet/ports/1/subsystems/arx
 	echo 0 >$nvmet/subsystems/arx/namespaces/1/enable
-	rmdir $nvmet/ports/1 $nvmet/subsystems/arx/namespaces/1 $nvmet/subsystems/arx
+	rmdir $nvmet/ports/1 $nvmet/subsystems/arx/namespaces/1 \
+		$nvmet/subsystems/arx
 	rmmod nvmet_rdma
 }
 
@@ -209,7 +213,8 @@ scsi_pieces() {
 	memory, copy = (memoryview(mmap.mmap(-1, 1 << 20)) for _ in range(2))
 	for _ in range(40):
 	    at = random.randrange(512) * 512
-	    pieces = [memory[start + 512 * random.randrange(8):][:512 * random.randrange(1, 9)]
+	    pieces = [memory[start + 512 * random.randrange(8):]
+	                    [:512 * random.randrange(1, 9)]
 	              for start in random.sample(range(0, 1 << 20, 8192), 20)]
 	    for piece in pieces:
 	        piece[:] = os.urandom(len(piece))
@@ -230,7 +235,8 @@ tgt_export() {
 	tgtd --iser pool_sz_mb=128 >/dev/null 2>&1
 	sleep 1
 	tgtadm --lld iser --mode target --op new --tid 1 -T iqn.2026-01.test:arx
-	tgtadm --lld iser --mode logicalunit --op new --tid 1 --lun 1 -b /tmp/disk
+	tgtadm --lld iser --mode logicalunit --op new --tid 1 --lun 1 \
+		-b /tmp/disk
 	tgtadm --lld iser --mode target --op bind --tid 1 -I ALL
 	tgtadm --lld iser --mode target --op bind --tid 1 -Q iqn.2026-01.test:h1
 }

@@ -27,7 +27,8 @@ at_mtu() {
 	# too slow: on a busy machine rdma_rxe drops some of a megabyte, so that
 	# a message may be missing, but not wrong.
 	echo "uc-$mtu: mtu=$mtu qp=uc both=1 op=send,send_imm,write,write_imm size=${sizes%,1M} count=$count window=1 limit=30"
-	! full || echo "uc-long-$mtu: mtu=$mtu qp=uc both=1 lossy=1 op=send_imm size=1M count=20 window=1 limit=30"
+	! full ||
+		echo "uc-long-$mtu: mtu=$mtu qp=uc both=1 lossy=1 op=send_imm size=1M count=20 window=1 limit=30"
 	echo "atomics-$mtu: $patient mtu=$mtu both=1 op=cas,faa count=$count"
 	echo "mix-$mtu: $patient mtu=$mtu both=1 op=mix size=30000 vary=1 count=$((2 * count))"
 	echo "ud-$mtu: mtu=$mtu qp=ud both=1 op=send,send_imm size=0,1,$((mtu - 1)),$mtu count=$count"
@@ -71,10 +72,13 @@ with_rxe "gids: $patient gid=v6,ll both=1 op=mix size=10000 count=$count" \
 	"one-word: $patient op=faa qps=4 both=1 count=$count" \
 	"fails: fail=refuse_write,refuse_read,rnr_exceeded,rnr_wait,retry_exceeded,reset_and_reuse,zero_length,fence" \
 	"atomic-write: $patient fail=atomic_write"
-verify -f 4 -a "h2:$peer" -b "h1:$dev1" "atomic-write-back: $patient fail=atomic_write" || (( ++failures ))
-skip flush 'the ICRC of rdma_rxe is wrong for FLUSH: it covers the headers twice'
+verify -f 4 -a "h2:$peer" -b "h1:$dev1" \
+	"atomic-write-back: $patient fail=atomic_write" || (( ++failures ))
+skip flush \
+	'the ICRC of rdma_rxe is wrong for FLUSH: it covers the headers twice'
 # rdma_rxe may respond too late on a busy machine: not in the sample.
-! full || with_rxe "receiver-not-ready: rnr=1 slow=100 op=send both=1 size=3000 count=$count"
+! full ||
+	with_rxe "receiver-not-ready: rnr=1 slow=100 op=send both=1 size=3000 count=$count"
 check rping-to-arx 60 cm h1 h2 $ip1
 check rping-to-rxe 60 cm h2 h1 $ip2
 check rping-to-arx-v6 60 cm h1 h2 $ip61

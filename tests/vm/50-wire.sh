@@ -10,7 +10,9 @@ source "$(dirname "$0")/lib.sh"
 wire=$(dirname "$0")/wire
 
 # Captures must show the packets of a run one by one.
-single_packets() { h1 ethtool -K eth0 tx-gso-list off && h2 ethtool -K eth0 tx-gso-list off; }
+single_packets() {
+	h1 ethtool -K eth0 tx-gso-list off && h2 ethtool -K eth0 tx-gso-list off
+}
 
 # counted HOST DEVICE: each packet counts once as ICRC computed or avoided.
 # Packets that no QP wants are dropped before that.
@@ -36,14 +38,18 @@ if ! full && ! debug_kernel; then
 	brief && kinds=(v4) || kinds=(v6)
 fi
 # shellcheck disable=SC2086
-for kind in "${kinds[@]}"; do h1 timeout 100 "$wire/peer" "$dev1" ${hosts_of[$kind]} $cases || (( ++failures )); done
+for kind in "${kinds[@]}"; do
+	h1 timeout 100 "$wire/peer" "$dev1" ${hosts_of[$kind]} $cases ||
+		(( ++failures ))
+done
 # Some of the peer's packets were for no QP, or from an unknown address.
 check icrc-counted-peer 60 counted h1 "$dev1"
 
 # capture NAME GID: all kinds of messages between two devices
 capture() {
 	local rc="gid=$2 mtu=1024 count=$count" log=$scratch/$1.pcap
-	h2 tcpdump -q -i eth0 -s 0 -B 65536 --immediate-mode -U -w "$log" udp port 4791 2>/dev/null &
+	h2 tcpdump -q -i eth0 -s 0 -B 65536 --immediate-mode -U -w "$log" udp \
+		port 4791 2>/dev/null &
 	local tcpdump=$!
 	until_true 20 test -s "$log"
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
@@ -59,7 +65,8 @@ capture() {
 }
 
 hosts
-verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "joined: op=send,read size=1,30000 count=8" || (( ++failures ))
+verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+	"joined: op=send,read size=1,30000 count=8" || (( ++failures ))
 check icrc-counted-joined 60 counted h1 "$dev1"
 check single-packets-2 60 single_packets
 for kind in "${kinds[@]}"; do capture "$kind" "$kind"; done

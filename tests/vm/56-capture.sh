@@ -15,7 +15,9 @@ capture() {
 	local host=$1 netdev=$2 tcpdump
 	shift 2
 	rm -f "$scratch/capture"
-	ip netns exec "$host" tcpdump -q -B 65536 -i "$netdev" --immediate-mode -U -w "$scratch/capture" udp port 4791 2>/dev/null &
+	ip netns exec "$host" tcpdump -q -B 65536 -i "$netdev" \
+		--immediate-mode -U -w "$scratch/capture" udp port 4791 \
+		2>/dev/null &
 	tcpdump=$!
 	until_true 20 test -s "$scratch/capture"
 	verify -f 4 "$@"
@@ -38,7 +40,8 @@ plain() {
 	    assert len(frame) <= 14 + 40 + 8 + 12 + 28 + 4096 + 4, f'{len(frame)} bytes'
 	    Seen(frame)
 	rows = subprocess.run(['tshark', '-r', capture, '-T', 'fields', '-e', 'infiniband.bth.opcode', '-e', 'infiniband.bth.destqp'],
-	                      check=True, capture_output=True, text=True).stdout.splitlines()
+	                      check=True, capture_output=True,
+	                      text=True).stdout.splitlines()
 	bad = [n for n, row in enumerate(rows, 1) if len(row.split()) != 2]
 	print(len(frames), 'packets')
 	assert not bad and len(rows) == len(frames), f'tshark has no BTH in packets {bad[:5]}, {len(rows)} rows'
@@ -53,7 +56,8 @@ one_host() {
 	local runs
 	switch 1 1
 	runs=$(counter "$dev1" loopback_runs h1)
-	capture h1 lo -a "h1:$dev1" -b "h1:$dev1" "one-host: $messages" "one-host-ud: qp=ud op=send size=1000 count=20"
+	capture h1 lo -a "h1:$dev1" -b "h1:$dev1" "one-host: $messages" \
+		"one-host-ud: qp=ud op=send size=1000 count=20"
 	plain $((96 * count + 20))
 	(( $(counter "$dev1" loopback_runs h1) == runs ))
 }
@@ -68,7 +72,8 @@ one_host_off() {
 two_hosts() {
 	switch 1 1
 	switch 2 1
-	capture "$1" eth0 -a "h1:$dev1" -b "h2:$dev2" "two-hosts: $messages" "two-hosts-v6: gid=v6 $messages"
+	capture "$1" eth0 -a "h1:$dev1" -b "h2:$dev2" "two-hosts: $messages" \
+		"two-hosts-v6: gid=v6 $messages"
 	plain $((192 * count))
 }
 # While traffic goes on, on one host and between two

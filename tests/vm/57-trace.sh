@@ -12,7 +12,8 @@ tracing=/sys/kernel/tracing
 # traced CASE...: what verify causes, in $scratch/report
 traced() {
 	cd "$scratch"
-	trace-cmd record -q -e arx -o trace.dat verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "$@"
+	trace-cmd record -q -e arx -o trace.dat verify -f 4 -a "h1:$dev1" \
+		-b "h2:$dev2" "$@"
 	trace-cmd report -i trace.dat >report
 	rm trace.dat
 	wc -l <report
@@ -23,7 +24,8 @@ traced() {
 seen() {
 	local pattern
 	for pattern; do
-		finds -E ": +$pattern" "$scratch/report" || { echo "no $pattern"; return 1; }
+		finds -E ": +$pattern" "$scratch/report" ||
+			{ echo "no $pattern"; return 1; }
 	done
 }
 
@@ -31,7 +33,8 @@ seen() {
 in_order() {
 	local pattern line last=0
 	for pattern; do
-		line=$(grep -nE -m 1 ": +$pattern" "$scratch/report" | cut -d: -f1)
+		line=$(grep -nE -m 1 ": +$pattern" "$scratch/report" |
+			cut -d: -f1)
 		echo "line ${line:-none}: $pattern"
 		(( line > last ))
 		last=$line
@@ -41,8 +44,10 @@ in_order() {
 message() {
 	traced 'message: op=write size=100000 count=1 window=1'
 	in_order 'arx_state: .*to=RTS' 'arx_post: .*op=write len=100000 ' \
-		'arx_run_out: .*op=write .*flags=first.* to=wire' 'arx_run_in: .*op=write .*flags=first' \
-		'arx_ack_sent: .*kind=ack' 'arx_acked: ' 'arx_complete: .*queue=send .*status=SUCCESS'
+		'arx_run_out: .*op=write .*flags=first.* to=wire' \
+		'arx_run_in: .*op=write .*flags=first' \
+		'arx_ack_sent: .*kind=ack' 'arx_acked: ' \
+		'arx_complete: .*queue=send .*status=SUCCESS'
 	seen 'arx_stop: .*reason=(wait|idle)' 'arx_key_revoked: .*length=[1-9]'
 	# A QP that got 100000 bytes has seen the PSN that it expected.
 	awk '/arx_run_in: .*op=write/ { split($0, w, /psn=|expected=/); if (w[2] + 0 != w[3] + 0) exit 1 }' \
@@ -50,16 +55,20 @@ message() {
 }
 
 kinds() {
-	traced 'kinds: op=send,read,cas,faa size=8 count=4' 'events: op=send events=1 count=8 window=1'
-	seen 'arx_post: .*op=(swap|add)' 'arx_run_out: .*op=response' 'arx_run_in: .*op=atomic-ack' \
-		'arx_complete: .*queue=receive .*status=SUCCESS' 'arx_cq_event: .*cqn='
+	traced 'kinds: op=send,read,cas,faa size=8 count=4' \
+		'events: op=send events=1 count=8 window=1'
+	seen 'arx_post: .*op=(swap|add)' 'arx_run_out: .*op=response' \
+		'arx_run_in: .*op=atomic-ack' \
+		'arx_complete: .*queue=receive .*status=SUCCESS' \
+		'arx_cq_event: .*cqn='
 }
 
 # Events come on the CPU of the CQ's completion vector, although the completions
 # are written on another.
 vector() {
 	cd "$scratch"
-	h1 trace-cmd record -q -e arx:arx_cq_event -o trace.dat doorbell vector "$dev1" 1
+	h1 trace-cmd record -q -e arx:arx_cq_event -o trace.dat doorbell \
+		vector "$dev1" 1
 	trace-cmd report -i trace.dat >report
 	rm trace.dat
 	grep -c 'arx_cq_event:' report
@@ -71,24 +80,31 @@ loss() {
 	h1 tc qdisc add dev eth0 root netem loss 20%
 	traced 'loss: op=send size=8000 count=300 timeout=12'
 	h1 tc qdisc del dev eth0 root
-	seen 'arx_rewind: .*from=[0-9]+ to=[0-9]+' 'arx_nak: .*kind=nak value=0 ' 'arx_nak_rcvd: .*kind=nak value=0 '
+	seen 'arx_rewind: .*from=[0-9]+ to=[0-9]+' \
+		'arx_nak: .*kind=nak value=0 ' \
+		'arx_nak_rcvd: .*kind=nak value=0 '
 }
 
 failures() {
-	traced 'refused: fail=refuse_write' 'wait: fail=rnr_wait' 'own: fail=send_bad_lkey' 'silence: fail=retry_exceeded'
+	traced 'refused: fail=refuse_write' 'wait: fail=rnr_wait' \
+		'own: fail=send_bad_lkey' 'silence: fail=retry_exceeded'
 	seen 'arx_fault: .*by=responder status=(LOC|REM)_ACCESS_ERR|arx_nak: .*kind=nak value=2 ' \
 		'arx_fault: .*by=requester status=LOC_PROT_ERR' \
-		'arx_event: .*event=QP_ACCESS_ERR' 'arx_nak_rcvd: .*kind=rnr' 'arx_timer: .*timer=rnr' \
+		'arx_event: .*event=QP_ACCESS_ERR' 'arx_nak_rcvd: .*kind=rnr' \
+		'arx_timer: .*timer=rnr' \
 		'arx_timer: .*timer=retransmit' 'arx_state: .*from=RTS to=ERR' \
-		'arx_complete: .*status=RETRY_EXC_ERR' 'arx_complete: .*status=WR_FLUSH_ERR'
+		'arx_complete: .*status=RETRY_EXC_ERR' \
+		'arx_complete: .*status=WR_FLUSH_ERR'
 }
 
 # perf records and decodes events of all CPUs: few kinds, because each takes
 # time to turn on.
 watched() {
 	cd "$scratch"
-	perf record -q -a -B -N --synth=no -e arx:arx_post -e arx:arx_rewind -e arx:arx_stop -o perf.data \
-		verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'watched: op=write size=100000 count=30 timeout=12'
+	perf record -q -a -B -N --synth=no -e arx:arx_post -e arx:arx_rewind \
+		-e arx:arx_stop -o perf.data \
+		verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'watched: op=write size=100000 count=30 timeout=12'
 	perf script -i perf.data >report
 	rm perf.data
 	wc -l <report
@@ -103,11 +119,16 @@ lossy() {
 
 perf_decodes() {
 	lossy watched
-	seen 'arx:arx_post: .*op=write len=100000 ' 'arx:arx_rewind: .*from=[0-9]+ to=[0-9]+' 'arx:arx_stop: .*reason=[a-z]'
+	seen 'arx:arx_post: .*op=write len=100000 ' \
+		'arx:arx_rewind: .*from=[0-9]+ to=[0-9]+' \
+		'arx:arx_stop: .*reason=[a-z]'
 }
 
 # The program in troubleshooting.rst. It sees the events that perf sees.
-program() { awk '/^ +bpftrace -e/ { on = 1; next } on && /^ +\047$/ { exit } on' /arx/Documentation/troubleshooting.rst; }
+program() {
+	awk '/^ +bpftrace -e/ { on = 1; next } on && /^ +\047$/ { exit } on' \
+		/arx/Documentation/troubleshooting.rst
+}
 bpftrace_sums() {
 	local tracer rewinds sum
 	cd "$scratch"
@@ -132,7 +153,8 @@ bpftrace_sums() {
 off() {
 	[[ $(<$tracing/events/arx/enable) == 0 ]]
 	echo >$tracing/trace
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'off: op=mix size=20000 count=20'
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'off: op=mix size=20000 count=20'
 	not finds arx_ $tracing/trace
 	# on while the module is removed
 	echo 1 >$tracing/events/arx/enable

@@ -14,7 +14,9 @@ traffic() {
 	until_true 20 has_qp
 }
 has_qp() {
-	[[ $(h1 rdma resource show qp) =~ lqpn\ ([0-9]+)\ rqpn\ [0-9]+\ type\ RC\ state\ RTS ]] && qpn=${BASH_REMATCH[1]}
+	[[ $(h1 rdma resource show \
+		qp) =~ lqpn\ ([0-9]+)\ rqpn\ [0-9]+\ type\ RC\ state\ RTS ]] &&
+		qpn=${BASH_REMATCH[1]}
 }
 ends() {
 	pkill -KILL -P $traffic
@@ -22,24 +24,33 @@ ends() {
 }
 
 # details KIND: of all objects of programs in h1, one line each
-details() { h1 rdma resource show "$1" -dd | tr -d '\n' | sed 's/link /\nlink /g; s/dev /\ndev /g' | grep 'comm verify'; }
+details() {
+	h1 rdma resource show "$1" -dd | tr -d '\n' |
+		sed 's/link /\nlink /g; s/dev /\ndev /g' | grep 'comm verify'
+}
 
 # has KIND NAME...: an object of this kind has these details
 has() {
 	local kind=$1 name
 	details "$kind" >"$scratch/details" || h1 rdma resource show "$kind" -dd
 	shift
-	for name; do finds -E " drv_$name( |$)" "$scratch/details" || { cat "$scratch/details"; echo "no $name"; return 1; }; done
+	for name; do
+		finds -E " drv_$name( |$)" "$scratch/details" ||
+			{ cat "$scratch/details"; echo "no $name"; return 1; }
+	done
 }
 
 shown() {
 	traffic
 	until_true 10 eval 'details cq | finds -E "drv_written [1-9]"'
-	has qp 'sq_psn_acked [0-9]+' 'sq_psns_in_flight [0-9]+' 'sq_entries [1-9][0-9]*' 'retries_left 7' \
-		'sq_polled [01]' 'rq_psn_expected [0-9]+' 'path_mtu 4096' 'rewinds 0' 'rtt_ns 0' 'waits_for_socket [01]'
+	has qp 'sq_psn_acked [0-9]+' 'sq_psns_in_flight [0-9]+' \
+		'sq_entries [1-9][0-9]*' 'retries_left 7' \
+		'sq_polled [01]' 'rq_psn_expected [0-9]+' 'path_mtu 4096' \
+		'rewinds 0' 'rtt_ns 0' 'waits_for_socket [01]'
 	has cq 'entries [1-9][0-9]*' 'written [1-9][0-9]*' 'overflown 0'
 	has srq 'entries [1-9][0-9]*' 'taken [1-9][0-9]*' 'failed 0'
-	has mr 'iova 0x[0-9a-f]+' 'length [1-9][0-9]*' 'access 0x[0-9a-f]+' 'valid 1' 'blocks [1-9][0-9]*' 'block_size 4096' 'pieces 0'
+	has mr 'iova 0x[0-9a-f]+' 'length [1-9][0-9]*' 'access 0x[0-9a-f]+' \
+		'valid 1' 'blocks [1-9][0-9]*' 'block_size 4096' 'pieces 0'
 	ends
 }
 
@@ -54,13 +65,18 @@ round_trip() {
 	echo "a round trip of $rtt ns"
 	(( rtt >= 5000000 ))
 }
-measured() { [[ $(details qp) =~ drv_rtt_ns\ ([1-9][0-9]*) ]] && rtt=${BASH_REMATCH[1]}; }
+measured() {
+	[[ $(details qp) =~ drv_rtt_ns\ ([1-9][0-9]*) ]] &&
+		rtt=${BASH_REMATCH[1]}
+}
 
 # Numbers that help to forge packets, and addresses, are for the administrator.
 secret() {
 	traffic
-	h1 setpriv --reuid nobody --clear-groups rdma resource show qp -dd >"$scratch/qps"
-	h1 setpriv --reuid nobody --clear-groups rdma resource show mr -dd >"$scratch/mrs"
+	h1 setpriv --reuid nobody --clear-groups rdma resource show qp \
+		-dd >"$scratch/qps"
+	h1 setpriv --reuid nobody --clear-groups rdma resource show mr \
+		-dd >"$scratch/mrs"
 	ends
 	finds drv_sq_entries "$scratch/qps"
 	finds drv_length "$scratch/mrs"
@@ -70,9 +86,12 @@ secret() {
 # Objects end while they are shown.
 come_and_go() {
 	local end=$((SECONDS + 4)) shows=0
-	(while :; do verify -f 4 -a "h1:$dev1" -b "h1:$dev1" 'short: op=mix size=100 qps=8 count=4 srq=1' >/dev/null; done) &
+	(while :; do verify -f 4 -a "h1:$dev1" -b "h1:$dev1" \
+		'short: op=mix size=100 qps=8 count=4 srq=1' >/dev/null; done) &
 	while (( SECONDS < end )); do
-		for kind in qp cq srq mr; do h1 rdma resource show $kind -dd >/dev/null; done
+		for kind in qp cq srq mr; do
+			h1 rdma resource show $kind -dd >/dev/null
+		done
 		shows=$((shows + 1))
 	done
 	kill $!
@@ -83,21 +102,28 @@ come_and_go() {
 
 names() {
 	local all
-	all=$(h1 rdma statistic show link "$dev1/1" | tr ' ' '\n' | grep -c '^[a-z]*_' || true)
+	all=$(h1 rdma statistic show link "$dev1/1" | tr ' ' '\n' |
+		grep -c '^[a-z]*_' || true)
 	optional=$(h1 rdma statistic mode supported link "$dev1/1")
 	echo "$all names; $optional"
 	(( all >= 60 ))
-	for all in req_turns req_waits req_spent; do [[ $optional == *$all* ]]; done
-	for all in sent_pkts rcvd_pkts duplicate_request out_of_seq_request rcvd_rnr_err send_rnr_err \
-		rcvd_seq_err ack_deferred retry_exceeded_err retry_rnr_exceeded_err completer_retry_err \
+	for all in req_turns req_waits req_spent; do
+		[[ $optional == *$all* ]]
+	done
+	for all in sent_pkts rcvd_pkts duplicate_request out_of_seq_request \
+		rcvd_rnr_err send_rnr_err \
+		rcvd_seq_err ack_deferred retry_exceeded_err \
+		retry_rnr_exceeded_err completer_retry_err \
 		send_err link_downed rdma_sends rdma_recvs; do
-		counter "$dev1" $all h1 >/dev/null || { echo "no $all"; return 1; }
+		counter "$dev1" $all h1 >/dev/null ||
+			{ echo "no $all"; return 1; }
 	done
 }
 
 # bound NAME: of the counter to which $qpn is bound
 bound() {
-	[[ $(h1 rdma statistic qp show link "$dev1/1" | tr -d '\n') =~ \ $1\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+	[[ $(h1 rdma statistic qp show link "$dev1/1" |
+		tr -d '\n') =~ \ $1\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
 # A QP that is bound counts there; the port's sums go on with and without it.
@@ -128,7 +154,8 @@ automatic() {
 	h1 rdma statistic qp set link "$dev1/1" auto type on
 	traffic qps=3
 	until_true 10 eval '(( $(bound rdma_sends) > 10 ))'
-	h1 rdma statistic qp show link "$dev1/1" | tr -d '\n' | finds -E 'qp-type RC .*LQPN'
+	h1 rdma statistic qp show link "$dev1/1" | tr -d '\n' |
+		finds -E 'qp-type RC .*LQPN'
 	ends
 	until_true 10 eval '[[ ! $(h1 rdma statistic qp show link "$dev1/1") ]]'
 	h1 rdma statistic qp set link "$dev1/1" auto off
@@ -136,10 +163,14 @@ automatic() {
 
 optional() {
 	not counter "$dev1" req_turns h1
-	h1 rdma statistic set link "$dev1/1" optional-counters req_turns,req_waits
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'optional: op=read size=8 count=50 rd_atomic=1'
-	echo "turns: $(counter "$dev1" req_turns h1), that waited: $(counter "$dev1" req_waits h1)"
-	(( $(counter "$dev1" req_turns h1) >= $(counter "$dev1" req_waits h1) && $(counter "$dev1" req_waits h1) > 0 ))
+	h1 rdma statistic set link "$dev1/1" optional-counters \
+		req_turns,req_waits
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'optional: op=read size=8 count=50 rd_atomic=1'
+	turns=$(counter "$dev1" req_turns h1)
+	waits=$(counter "$dev1" req_waits h1)
+	echo "turns: $turns, that waited: $waits"
+	(( turns >= waits && waits > 0 ))
 	h1 rdma statistic unset link "$dev1/1" optional-counters
 	not counter "$dev1" req_turns h1
 }

@@ -47,7 +47,8 @@ was_bad() {
 # bad NAME COUNTER COMMAND...: transfers while COMMAND applies to the links of
 # both nodes, at which COUNTER rises. The retry budget: 7 retries, 17 ms apart.
 bad() {
-	local name=$1 counter=$2 reliable="timeout=12 retry=7 both=1 limit=30" before
+	local name=$1 counter=$2 reliable="timeout=12 retry=7 both=1 limit=30" \
+		before
 	shift 2
 	clear_link
 	before=$(both "$counter")
@@ -82,17 +83,23 @@ controlled() {
 # marking_link NAME QDISC...: a link of 200 Mbit/s whose queue marks packets
 # instead of dropping them: CNPs keep the queue so short that no data is
 # dropped. The queue drops some ACKs and CNPs, which are not ECN capable.
-red=(red limit 4m min 30000 max 90000 avpkt 4200 burst 10 bandwidth 200mbit probability 1 ecn)
+red=(red limit 4m min 30000 max 90000 avpkt 4200 burst 10 bandwidth 200mbit
+	probability 1 ecn)
 marking_link() {
 	local counter before=()
 	clear_link
 	on_both ethtool -K eth0 tx-gso-list off
-	on_both tc qdisc add dev eth0 root handle 1: tbf rate 200mbit burst 20000 limit 4m
+	on_both tc qdisc add dev eth0 root handle 1: tbf rate 200mbit burst \
+		20000 limit 4m
 	on_both tc qdisc add dev eth0 parent 1:1 "${@:2}"
-	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request tx_dropped; do before+=("$(both "$counter")"); done
+	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request \
+		tx_dropped; do
+		before+=("$(both "$counter")")
+	done
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "marking-$1: op=write,read size=64K list=8 count=$((messages * 8)) limit=30"
 	h1 tc -s qdisc show dev eth0
-	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request tx_dropped; do
+	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request \
+		tx_dropped; do
 		echo "$counter rose by $(($(both "$counter") - before[0]))"
 		case $counter in
 		*cnp*) (( $(both "$counter") > before[0] ));;
@@ -107,7 +114,8 @@ netem() { on_both tc qdisc add dev eth0 root netem "$@"; }
 # The sender notices the cut by its retries only.
 cut_off() {
 	clear_link
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "cut: fail=cut_off timeout=12 retry=3" >"$scratch/cut" &
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"cut: fail=cut_off timeout=12 retry=3" >"$scratch/cut" &
 	until_true 20 grep -q 'cut now' "$scratch/cut"
 	sleep 0.3
 	on_both tc qdisc add dev eth0 root netem loss 100%
@@ -121,9 +129,11 @@ slow_link() {
 	clear_link
 	h1 tc qdisc add dev eth0 root tbf rate 10mbit burst 70000 limit 4m
 	before=$(counter "$dev1" requester_rewinds h1)
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "slow: op=write size=1M timeout=13 count=2"
-	echo "sent again: $(($(counter "$dev1" requester_rewinds h1) - before)) times"
-	(( $(counter "$dev1" requester_rewinds h1) == before ))
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"slow: op=write size=1M timeout=13 count=2"
+	again=$(($(counter "$dev1" requester_rewinds h1) - before))
+	echo "sent again: $again times"
+	(( again == 0 ))
 }
 
 # Packets that do not fit into this machine's queue are sent when they fit:
@@ -133,14 +143,19 @@ slow_link() {
 full_queue() {
 	local counter before=()
 	clear_link
-	on_both tc qdisc add dev eth0 root tbf rate 400mbit burst 70000 limit 200000
-	for counter in tx_dropped ack_timeouts requester_rewinds; do before+=("$(both "$counter")"); done
+	on_both tc qdisc add dev eth0 root tbf rate 400mbit burst 70000 limit \
+		200000
+	for counter in tx_dropped ack_timeouts requester_rewinds; do
+		before+=("$(both "$counter")")
+	done
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
 		"full: op=write,read,send size=256K timeout=18 retry=0 count=$messages limit=30"
 	for counter in tx_dropped ack_timeouts requester_rewinds; do
 		echo "$counter rose by $(($(both "$counter") - before[0]))"
-		[[ $counter != tx_dropped ]] || (( $(both "$counter") > before[0] ))
-		[[ $counter == tx_dropped ]] || (( $(both "$counter") == before[0] ))
+		[[ $counter != tx_dropped ]] ||
+			(( $(both "$counter") > before[0] ))
+		[[ $counter == tx_dropped ]] ||
+			(( $(both "$counter") == before[0] ))
 		before=("${before[@]:1}")
 	done
 }
@@ -149,9 +164,11 @@ full_queue() {
 # the qdisc of most distributions, drops nothing.
 slow_codel() {
 	clear_link
-	on_both tc qdisc add dev eth0 root handle 1: tbf rate 400mbit burst 70000 limit 4m
+	on_both tc qdisc add dev eth0 root handle 1: tbf rate 400mbit burst \
+		70000 limit 4m
 	on_both tc qdisc add dev eth0 parent 1:1 fq_codel
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "codel: op=write,read size=256K timeout=18 count=80 limit=30"
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"codel: op=write,read size=256K timeout=18 count=80 limit=30"
 	on_both tc -s qdisc show dev eth0 | tee "$scratch/codel"
 	(( $(grep -c '(dropped 0,' "$scratch/codel") == 4 ))
 }
@@ -160,7 +177,9 @@ slow_codel() {
 memory_back() {
 	clear_link
 	h1 tc qdisc add dev eth0 root netem delay 300ms limit 10000
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "memory-uc: fail=memory_back qp=uc" "memory-ud: fail=memory_back qp=ud" \
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"memory-uc: fail=memory_back qp=uc" \
+		"memory-ud: fail=memory_back qp=ud" \
 		"memory-rc: fail=memory_back qp=rc"
 }
 
@@ -173,7 +192,8 @@ else
 fi
 
 hosts --mtu 4200
-modprobe -a sch_netem sch_tbf sch_red sch_fq_codel act_gact act_pedit cls_matchall
+modprobe -a sch_netem sch_tbf sch_red sch_fq_codel act_gact act_pedit \
+	cls_matchall
 if debug_kernel && ! full; then
 	controlled delay bad loss-1 requester_rewinds netem loss 1%
 	bad duplicate duplicate_request netem duplicate 5%
@@ -190,13 +210,18 @@ controlled dcqcn bad loss-5 requester_rewinds netem loss 5%
 bad reorder out_of_seq_kept netem delay 1ms reorder 25% 50%
 bad duplicate duplicate_request netem duplicate 5%
 bad corrupt rcvd_icrc_err netem corrupt 2%
-bad single-loss-1 selective_retrans_pkts single action gact ok random netrand drop 100
-bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 action pedit munge offset 100 u8 invert
+bad single-loss-1 selective_retrans_pkts single action gact ok random netrand \
+	drop 100
+bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 \
+	action pedit munge offset 100 u8 invert
 check slow-link 60 slow_link
 check full-queue 60 full_queue
 check slow-codel 60 slow_codel
 if full; then
-	for cc in delay dcqcn; do controlled $cc check marking-link-$cc 60 marking_link $cc "${red[@]}"; done
+	for cc in delay dcqcn; do
+		controlled $cc check marking-link-$cc 60 marking_link $cc \
+			"${red[@]}"
+	done
 	# the qdisc of most distributions
 	controlled delay check codel-link 60 marking_link codel fq_codel
 fi

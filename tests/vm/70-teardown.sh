@@ -13,7 +13,9 @@ debug_kernel && patience=30 || patience=10
 now() { echo $((${EPOCHREALTIME/./} / 1000)); }	# milliseconds
 
 # Pages that arx pinned and has not released
-pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
+pinned() {
+	awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat
+}
 
 # The number of objects of each kind
 objects() { h1 rdma resource show && h2 rdma resource show; }
@@ -22,8 +24,10 @@ objects() { h1 rdma resource show && h2 rdma resource show; }
 nothing_left() {
 	local left
 	left=$(objects) || return 1
-	[[ $left == "$objects_before" ]] || { printf '%s\nnot:\n%s\n' "$left" "$objects_before"; return 1; }
-	(( $(pinned) == pinned_before )) || { echo "$(pinned) pages pinned, not $pinned_before"; return 1; }
+	[[ $left == "$objects_before" ]] ||
+		{ printf '%s\nnot:\n%s\n' "$left" "$objects_before"; return 1; }
+	(( $(pinned) == pinned_before )) ||
+		{ echo "$(pinned) pages pinned, not $pinned_before"; return 1; }
 }
 
 # at_once COMMAND...: it succeeds, and does not wait for applications, whose
@@ -48,7 +52,9 @@ traffic() {
 }
 
 # under_way COMMAND: it has a connected QP in h1
-under_way() { [[ $(h1 rdma resource show qp) =~ state\ RT[RS][^$'\n']*comm\ $1 ]]; }
+under_way() {
+	[[ $(h1 rdma resource show qp) =~ state\ RT[RS][^$'\n']*comm\ $1 ]]
+}
 
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
@@ -71,11 +77,14 @@ killed() {
 killed_perftest() {
 	local i
 	for ((i = 0; i < times; i++)); do
-		h1 ib_write_bw -F -d "$dev1" --run_infinitely -D 1 >/dev/null 2>&1 &
+		h1 ib_write_bw -F -d "$dev1" --run_infinitely -D 1 >/dev/null \
+			2>&1 &
 		until_true $patience listening h1 18515
-		h2 ib_write_bw -F -d "$dev2" --run_infinitely -D 1 $ip1 >/dev/null 2>&1 &
+		h2 ib_write_bw -F -d "$dev2" --run_infinitely -D 1 $ip1 \
+			>/dev/null 2>&1 &
 		until_true $patience under_way ib_write_bw
-		kill -KILL "$(pgrep $( ((i % 2)) && echo -n || echo -o ) ib_write_bw | head -n 1)"
+		kill -KILL "$(pgrep $( ((i % 2)) && echo -n ||
+			echo -o ) ib_write_bw | head -n 1)"
 		nap 0.2
 		pkill -KILL ib_write_bw || true
 		until_true $patience nothing_left
@@ -94,9 +103,11 @@ gone() {
 		traffic $from $to
 		# before it is read instead of the previous file
 		: >"$scratch/gone"
-		verify -f 4 -a "h$from:$driver$from" -b "h$to:$driver$to" 'gone: fail=device_gone' >"$scratch/gone" 2>&1 &
+		verify -f 4 -a "h$from:$driver$from" -b "h$to:$driver$to" \
+			'gone: fail=device_gone' >"$scratch/gone" 2>&1 &
 		watcher=$!
-		until_true 20 eval '[[ $(<"$scratch/gone") == *"side A is ready"* ]]'
+		until_true 20 eval \
+			'[[ $(<"$scratch/gone") == *"side A is ready"* ]]'
 		nap 0.$((RANDOM % 3))
 		at_once "$@"
 		until_true $patience ended $watcher
@@ -104,7 +115,12 @@ gone() {
 		grep IBV_EVENT_DEVICE_FATAL "$scratch/gone"
 		until_true $patience ended $traffic
 		not grep -E 'killed|signal' "$scratch/traffic"
-		[[ $from != "$to" ]] || (( $(grep -c FATAL "$scratch/gone") == 2 )) || { echo "not both programs got the event"; return 1; }
+		[[ $from != "$to" ]] ||
+			(( $(grep -c FATAL "$scratch/gone") == 2 )) ||
+				{
+					echo "not both programs got the event"
+					return 1
+				}
 	done
 }
 
@@ -185,7 +201,8 @@ link_flaps() {
 	local pid=$!
 	# Both sides: without its address a side cannot connect.
 	until_true 20 under_way verify
-	until_true 20 eval 'h2 rdma resource show qp | finds "state RTS.*comm verify"'
+	until_true 20 eval \
+		'h2 rdma resource show qp | finds "state RTS.*comm verify"'
 	nap 0.5
 	ip -n h2 link set eth0 down
 	h2 rdma link show "$dev2/1" | grep DOWN
@@ -203,12 +220,15 @@ check killed-hosts $((times * 45)) killed 1 2
 check killed-host $((times * 45)) killed 1 1
 check killed-perftest $((times * 45)) killed_perftest
 check link-flaps 60 link_flaps
-check link-deleted-hosts $((times * 60)) gone 1 2 ip netns exec h1 rdma link delete "$dev1"
-check link-deleted-host $((times * 60)) gone 1 1 ip netns exec h1 rdma link delete "$dev1"
+check link-deleted-hosts $((times * 60)) gone 1 2 ip netns exec h1 rdma link \
+	delete "$dev1"
+check link-deleted-host $((times * 60)) gone 1 1 ip netns exec h1 rdma link \
+	delete "$dev1"
 check netdev-deleted $((times * 60)) gone 1 2 ip -n h1 link delete eth0
 check peer-netdev-deleted $((times * 60)) gone 2 1 ip -n h2 link delete eth0
 check netns-deleted $((times * 60)) netns_deleted
 check link-deleted-owner-stopped $((times * 60)) stopped
 check module-in-use $((times * 60)) module_in_use
 check module-goes $((times * 30)) module_goes
-check nothing-pinned 20 until_true $patience eval '(( $(pinned) == pinned_before ))'
+check nothing-pinned 20 until_true $patience eval \
+	'(( $(pinned) == pinned_before ))'

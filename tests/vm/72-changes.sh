@@ -8,16 +8,20 @@ source "$(dirname "$0")/lib.sh"
 
 debug_kernel && patience=60 || patience=30
 
-connected() { [[ $(h1 rdma resource show qp) =~ state\ RTS[^$'\n']*comm\ verify ]]; }
+connected() {
+	[[ $(h1 rdma resource show qp) =~ state\ RTS[^$'\n']*comm\ verify ]]
+}
 ended() { ! kill -0 "$1" 2>/dev/null; }
 
 # start NAME: messages that take some seconds, because the receivers are slow.
 # Retries last 8 s. $traffic has their processes.
 start() {
 	local case="op=mix size=20000 vary=1 qps=2 both=1 timeout=18 count=200 slow=10000 limit=60"
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "$1-hosts: $case" >"$scratch/hosts" 2>&1 &
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "$1-hosts: $case" \
+		>"$scratch/hosts" 2>&1 &
 	traffic=($!)
-	verify -f 4 -a "h1:$dev1" -b "h1:$dev1" "$1-host: $case" >"$scratch/host" 2>&1 &
+	verify -f 4 -a "h1:$dev1" -b "h1:$dev1" "$1-host: $case" \
+		>"$scratch/host" 2>&1 &
 	traffic+=($!)
 	until_true 20 connected
 	nap 0.5
@@ -43,7 +47,10 @@ ends() {
 	not grep -E 'killed|signal' "$scratch/hosts" "$scratch/host"
 }
 
-works() { verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'works: op=mix size=20000 count=20'; }
+works() {
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'works: op=mix size=20000 count=20'
+}
 
 # Names, and MTUs that packets of path MTU 1024 fit
 harmless() {
@@ -84,5 +91,6 @@ check small-mtu 60 goes_on small-mtu small_mtu
 check address-gone 60 goes_on address without_address
 check works 60 works
 check netdev-moved 90 ends moved move_netdev
-check all-gone 30 until_true 20 eval '[[ ! $(h1 rdma resource show qp) =~ comm\ verify ]]'
+check all-gone 30 until_true 20 eval \
+	'[[ ! $(h1 rdma resource show qp) =~ comm\ verify ]]'
 check unload 30 eval 'ip netns del h3; arx-hosts down && rmmod arx'

@@ -18,12 +18,17 @@ serves() { client 5 >"$scratch/client" 2>&1; }
 served() { grep -c 'cm: RDMA_CM_EVENT_ESTABLISHED' "$scratch/daemon"; }
 
 # events: those of the device, in one line, and how its file descriptor ended
-events() { sed -n 's/^event: //p' "$scratch/daemon" | tail -n +$((seen + 1)) | sed 's/ /-/g' | xargs; }
+events() {
+	sed -n 's/^event: //p' "$scratch/daemon" | tail -n +$((seen + 1)) |
+		sed 's/ /-/g' | xargs
+}
 # events_are PATTERN: all events since the last call
 events_are() {
-	until_true 10 eval "[[ \$(events) =~ ^($1)\$ ]]" || { echo "events: $(events), not $1"; return 1; }
+	until_true 10 eval "[[ \$(events) =~ ^($1)\$ ]]" ||
+		{ echo "events: $(events), not $1"; return 1; }
 	nap 0.3
-	[[ $(events) =~ ^($1)$ ]] || { echo "later events: $(events), not $1"; return 1; }
+	[[ $(events) =~ ^($1)$ ]] ||
+		{ echo "later events: $(events), not $1"; return 1; }
 	seen=$(grep -c '^event: ' "$scratch/daemon")
 }
 
@@ -36,12 +41,14 @@ lives_on() {
 	for ((i = 0; i < times; i++)); do
 		before=$(served)
 		# not client, or a shell between would be killed alone
-		ip netns exec h2 daemon "$dev2" $ip1 1000000 >"$scratch/stream" 2>&1 &
+		ip netns exec h2 daemon "$dev2" $ip1 1000000 \
+			>"$scratch/stream" 2>&1 &
 		stream=$!
 		until_true $patience eval '(( $(served) > before ))'
 		nap 0.3
 		"$1"
-		until_true $patience serves || { cat "$scratch/client" "$scratch/daemon"; return 1; }
+		until_true $patience serves ||
+			{ cat "$scratch/client" "$scratch/daemon"; return 1; }
 		if [[ $2 == keeps ]]; then
 			kill $stream || { cat "$scratch/stream"; return 1; }
 		else
@@ -100,7 +107,8 @@ hosts
 check forks 60 forks
 check link-anew $((30 + times * 20)) under_daemon link_anew breaks \
 	"local-catastrophic-error end opened( $gid)*"
-check flap $((30 + times * 20)) under_daemon flap keeps "($gid )*port-error( $gid)* port-active( $gid)*"
+check flap $((30 + times * 20)) under_daemon flap keeps \
+	"($gid )*port-error( $gid)* port-active( $gid)*"
 check address $((30 + times * 20)) under_daemon address_anew keeps "$gid $gid"
 check mtu $((30 + times * 20)) under_daemon mtu_changes keeps ''
 check unload 30 eval 'arx-hosts down && rmmod "$driver"'

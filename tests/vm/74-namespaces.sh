@@ -12,7 +12,8 @@ source "$(dirname "$0")/lib.sh"
 card() {
 	local at
 	for at in /sys/class/net/*/address; do
-		[[ $(<"$at") != 52:54:00:00:00:0$1 ]] || basename "${at%/address}"
+		[[ $(<"$at") != 52:54:00:00:00:0$1 ]] ||
+			basename "${at%/address}"
 	done
 }
 
@@ -57,7 +58,10 @@ netdev_first() {
 	ip link set "$1" netns h1
 	ip netns exec h1 rdma link add ${driver}1 type "$driver" netdev "$1"
 }
-works() { verify -f 4 -a "$1:${driver}1" -b "h2:${driver}2" "$2: op=mix size=20000 count=20 both=1"; }
+works() {
+	verify -f 4 -a "$1:${driver}1" -b "h2:${driver}2" \
+		"$2: op=mix size=20000 count=20 both=1"
+}
 port_here() { [[ $(rdma link show ${driver}1/1) == *"netdev $1"* ]]; }
 
 # goes_back ORDER MODE: the namespace ends when its last process, which has
@@ -68,7 +72,9 @@ goes_back() {
 	"$1" "$one" "$2"
 	address "$one" -n h1
 	until_true 20 works h1 in-it
-	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" 'ending: op=mix size=20000 count=2000 seconds=60 both=1' >/dev/null 2>&1 &
+	verify -f 4 -a "h1:${driver}1" -b "h2:${driver}2" \
+		'ending: op=mix size=20000 count=2000 seconds=60 both=1' \
+		>/dev/null 2>&1 &
 	traffic=$!
 	nap 1
 	ip netns del h1

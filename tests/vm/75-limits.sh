@@ -14,7 +14,8 @@ now() { echo $((${EPOCHREALTIME/./} / 1000)); }	# milliseconds
 as_nobody() {
 	local kib=$1 host=$2
 	shift 2
-	(ulimit -l "$kib"; exec ip netns exec "$host" setpriv --reuid nobody --regid nogroup --clear-groups --inh-caps=-all \
+	(ulimit -l "$kib"; exec ip netns exec "$host" setpriv --reuid nobody \
+		--regid nogroup --clear-groups --inh-caps=-all \
 		--bounding-set=-all "$@")
 }
 
@@ -33,7 +34,9 @@ small_programs() {
 }
 
 gid() {
-	"h$1" ibv_devinfo -v -d "$driver$1" | sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:192.*v2/\1/p" | head -n 1
+	"h$1" ibv_devinfo -v -d "$driver$1" |
+		sed -nE \
+			"s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:192.*v2/\1/p" | head -n 1
 }
 
 # holds NAME COMMAND...: start it; its first line is in $line, its input is the
@@ -95,7 +98,8 @@ beyond_allowance() {
 # A memory cgroup has no more rings than its limit, whichever user is in it.
 cgroup() {
 	local group=/sys/fs/cgroup/limits most
-	finds -w memory </sys/fs/cgroup/cgroup.controllers || { echo "no memory controller"; return 0; }
+	finds -w memory </sys/fs/cgroup/cgroup.controllers ||
+		{ echo "no memory controller"; return 0; }
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
 	mkdir $group
 	echo $((32 << 20)) >$group/memory.max

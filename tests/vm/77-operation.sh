@@ -43,7 +43,8 @@ release() {
 }
 
 veth() {
-	ip link add eth0 mtu "${1:-1500}" type veth peer name peer0 mtu "${1:-1500}"
+	ip link add eth0 mtu "${1:-1500}" type veth peer name peer0 mtu \
+		"${1:-1500}"
 	ip link set peer0 up
 	ip link set eth0 up
 	ip address add $ip1/24 dev eth0
@@ -52,14 +53,16 @@ veth() {
 wrong_type() {
 	modprobe vcan
 	ip link add can0 type vcan
-	logged 'arx: neither Ethernet nor an IP tunnel' rdma link add arx0 type arx netdev can0
+	logged 'arx: neither Ethernet nor an IP tunnel' rdma link add arx0 \
+		type arx netdev can0
 	refuses 'is neither Ethernet nor an IP tunnel' arx-link add can0
 	ip link del can0
 }
 
 small_mtu() {
 	ip link add dummy0 mtu 351 type dummy
-	logged 'arx: MTU 351 is too small, RoCE takes 352' rdma link add arx0 type arx netdev dummy0
+	logged 'arx: MTU 351 is too small, RoCE takes 352' rdma link add arx0 \
+		type arx netdev dummy0
 	refuses 'MTU of 351' arx-link add dummy0
 	ip link set dummy0 mtu 352
 	arx-link add dummy0
@@ -70,7 +73,8 @@ small_mtu() {
 port_taken() {
 	ip link add dummy0 type dummy
 	occupy
-	logged 'arx: UDP port 4791 is in use' rdma link add arx0 type arx netdev dummy0
+	logged 'arx: UDP port 4791 is in use' rdma link add arx0 type arx \
+		netdev dummy0
 	refuses 'UDP port 4791 is in use' arx-link add dummy0
 	release
 	arx-link add dummy0
@@ -81,10 +85,13 @@ port_taken() {
 twice() {
 	ip link add dummy0 type dummy
 	arx-link add dummy0 first
-	logged 'arx: there is a device already, first' rdma link add second type arx netdev dummy0
-	refuses 'dummy0 has an arx device already: first' arx-link add dummy0 second
+	logged 'arx: there is a device already, first' rdma link add second \
+		type arx netdev dummy0
+	refuses 'dummy0 has an arx device already: first' arx-link add dummy0 \
+		second
 	ip link add dummy1 type dummy
-	refuses 'there is an RDMA device first already' arx-link add dummy1 first
+	refuses 'there is an RDMA device first already' arx-link add dummy1 \
+		first
 	refuses 'there is no network interface gone0' arx-link add gone0
 	ip link set dummy0 name other0
 	arx-link del dummy0
@@ -139,10 +146,13 @@ start_systemd() {
 	END
 	# Nor the rest of a boot.
 	mkdir -p /run/systemd/system/arx-link@.service.d
-	printf '[Unit]\nDefaultDependencies=no\n' >/run/systemd/system/arx-link@.service.d/small.conf
+	printf '[Unit]\nDefaultDependencies=no\n' \
+		>/run/systemd/system/arx-link@.service.d/small.conf
 	rm -f /run/systemd/private
-	unshare --pid --fork --kill-child --mount --mount-proc --propagation private -- \
-		/usr/lib/systemd/systemd --unit=small.target --log-target=kmsg --show-status=no &
+	unshare --pid --fork --kill-child --mount --mount-proc \
+		--propagation private -- \
+		/usr/lib/systemd/systemd --unit=small.target --log-target=kmsg \
+		--show-status=no &
 	manager=$!
 	until_true 30 test -S /run/systemd/private
 	init=$(pgrep -P $manager)
@@ -160,7 +170,8 @@ units() {
 	ip link add eth5 type dummy
 	start_systemd
 	mkdir -p /etc/systemd/system/arx-link@eth5.service.d
-	printf '[Service]\nEnvironment=NAME=arx5\n' >/etc/systemd/system/arx-link@eth5.service.d/name.conf
+	printf '[Service]\nEnvironment=NAME=arx5\n' \
+		>/etc/systemd/system/arx-link@eth5.service.d/name.conf
 	in_systemd enable --now arx-link@eth5
 	has 'arx5 eth5 arx'
 	echo "the interface is unplugged, and plugged in again"
@@ -184,7 +195,8 @@ units() {
 	has ''
 	stop_systemd
 	ip link del eth5
-	rm -rf /etc/systemd/system/arx-link@eth5.service.d /run/systemd/system/{small.*,arx-link@*}
+	rm -rf /etc/systemd/system/arx-link@eth5.service.d \
+		/run/systemd/system/{small.*,arx-link@*}
 }
 
 # The dashboard's metrics come from node_exporter's own collector and from
@@ -194,17 +206,23 @@ exporter() {
 	veth
 	arx-link add eth0
 	$tools/examples/arx-metrics "$scratch/arx.prom"
-	prometheus-node-exporter --collector.disable-defaults --collector.infiniband \
-		--collector.textfile --collector.textfile.directory="$scratch" --web.listen-address=127.0.0.1:9100 &
+	prometheus-node-exporter --collector.disable-defaults \
+		--collector.infiniband \
+		--collector.textfile --collector.textfile.directory="$scratch" \
+		--web.listen-address=127.0.0.1:9100 &
 	exporter=$!
 	until_true 20 scraped
 	kill $exporter
 	wait $exporter || true
-	finds -x 'node_scrape_collector_success{collector="infiniband"} 1' "$scratch/metrics"
+	finds -x 'node_scrape_collector_success{collector="infiniband"} 1' \
+		"$scratch/metrics"
 	finds -x 'node_textfile_scrape_error 0' "$scratch/metrics"
 	finds 'node_infiniband_info{.*device="arx_eth0"' "$scratch/metrics"
-	for metric in $(grep -oE '\<(node_infiniband|arx)_[a-z_]+_total\>' $tools/examples/grafana.json | sort -u); do
-		finds "^$metric{device=\"arx_eth0\",port=\"1\"} " "$scratch/metrics" || { echo "no $metric"; return 1; }
+	for metric in \
+		$(grep -oE '\<(node_infiniband|arx)_[a-z_]+_total\>' \
+		$tools/examples/grafana.json | sort -u); do
+		finds "^$metric{device=\"arx_eth0\",port=\"1\"} " \
+			"$scratch/metrics" || { echo "no $metric"; return 1; }
 	done
 	arx-link del eth0
 	ip link del eth0
@@ -217,7 +235,8 @@ scraped() {
 ifupdown() {
 	ip link add eth0 type veth peer name peer0
 	ip link set peer0 up
-	sed "s|inet dhcp|inet static\n\taddress $ip1/24|" $tools/examples/interfaces >/etc/network/interfaces
+	sed "s|inet dhcp|inet static\n\taddress $ip1/24|" \
+		$tools/examples/interfaces >/etc/network/interfaces
 	ifup eth0
 	has 'arx_eth0 eth0 arx'
 	ibv_devinfo -d arx_eth0 | finds PORT_ACTIVE
@@ -276,7 +295,9 @@ doctor_signature() {
 	mv "$provider" "$verbs_dir/libarx-rdmav99.so"
 	nft -f - <<-END
 		table inet filter {
-			chain input { type filter hook input priority 0; policy drop; }
+			chain input {
+				type filter hook input priority 0; policy drop;
+			}
 		}
 	END
 	doctor signature provider-abi firewall link
@@ -341,7 +362,11 @@ check twice 30 twice
 check from-rxe 60 from_rxe
 check exporter 30 exporter
 check ifupdown 30 ifupdown
-if full; then check units 120 units; else skip units "systemd takes its time: left to make test-full"; fi
+if full; then
+	check units 120 units
+else
+	skip units "systemd takes its time: left to make test-full"
+fi
 rmmod arx 2>/dev/null
 for case in nothing_there signature port no_library link peer; do
 	check doctor-$case 60 doctor_$case

@@ -28,7 +28,8 @@ unharmed() {
 	wait "${others[0]}" || (( ++failures ))
 	wait "${others[1]}" || (( ++failures ))
 	cat "$scratch/$name-1" "$scratch/$name-2"
-	h1 rdma resource show qp >/dev/null || fail "$name" "the device does not answer"
+	h1 rdma resource show qp >/dev/null ||
+		fail "$name" "the device does not answer"
 }
 
 # aimed V4|V6 FROM TO: packets from h2 at QPs in h1
@@ -49,13 +50,15 @@ aimed() {
 # was tested.
 tried() {
 	local total icrc
-	total=$(counter "$dev1" rcvd_pkts h1) icrc=$(counter "$dev1" rcvd_icrc_err h1)
+	total=$(counter "$dev1" rcvd_pkts h1) \
+		icrc=$(counter "$dev1" rcvd_icrc_err h1)
 	echo "# packets received: $total, with a wrong ICRC: $icrc, dropped: $(counter "$dev1" rcvd_dropped h1), refused: $(counter "$dev1" send_nak h1)"
 	(( icrc > 0 && icrc < total / 2 ))
 }
 
 all_gone() {
-	h1 rdma resource show "$dev1" | finds 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
+	h1 rdma resource show "$dev1" | finds 'qp [01] cm_id 0 mr 0 ' ||
+		{ h1 rdma resource show; return 1; }
 }
 
 # GRO joins received packets, as with a card: packets come one by one, through
@@ -63,16 +66,23 @@ all_gone() {
 joining() {
 	local n pkts runs batches
 	for n in 1 2; do
-		"h$n" ethtool -K eth0 gro on rx-udp-gro-forwarding on tx-gso-list off
+		"h$n" ethtool -K eth0 gro on rx-udp-gro-forwarding on \
+			tx-gso-list off
 	done
-	pkts=$(counter "$dev2" rcvd_pkts h2) runs=$(counter "$dev2" rcvd_runs h2)
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "joined: op=write size=65536 count=32"
-	pkts=$(($(counter "$dev2" rcvd_pkts h2) - pkts)) runs=$(($(counter "$dev2" rcvd_runs h2) - runs))
+	pkts=$(counter "$dev2" rcvd_pkts h2) \
+		runs=$(counter "$dev2" rcvd_runs h2)
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"joined: op=write size=65536 count=32"
+	pkts=$(($(counter "$dev2" rcvd_pkts h2) - pkts)) \
+		runs=$(($(counter "$dev2" rcvd_runs h2) - runs))
 	echo "$pkts packets in $runs runs"
 	(( pkts >= 32 * 16 && runs * 2 < pkts ))
-	runs=$(counter "$dev2" rcvd_runs h2) batches=$(counter "$dev2" rcvd_batches h2)
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "joined-short: op=write size=8 list=16 count=256"
-	runs=$(($(counter "$dev2" rcvd_runs h2) - runs)) batches=$(($(counter "$dev2" rcvd_batches h2) - batches))
+	runs=$(counter "$dev2" rcvd_runs h2) \
+		batches=$(counter "$dev2" rcvd_batches h2)
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"joined-short: op=write size=8 list=16 count=256"
+	runs=$(($(counter "$dev2" rcvd_runs h2) - runs)) \
+		batches=$(($(counter "$dev2" rcvd_batches h2) - batches))
 	echo "$runs messages in $batches batches"
 	(( runs >= 256 && batches * 2 < runs ))
 }
@@ -86,8 +96,10 @@ joining() {
 esp_in_udp() {
 	local spi
 	for spi in 0x0440ffff 0x0240ffff; do
-		ip -n h2 xfrm state add src $ip1 dst $ip2 proto esp spi $spi reqid 1 mode transport enc 'rfc3686(ctr(aes))' \
-			0x0123456789abcdef0123456789abcdef01234567 encap espinudp 0 0 0.0.0.0
+		ip -n h2 xfrm state add src $ip1 dst $ip2 proto esp spi $spi \
+			reqid 1 mode transport enc 'rfc3686(ctr(aes))' \
+			0x0123456789abcdef0123456789abcdef01234567 encap \
+			espinudp 0 0 0.0.0.0
 	done
 	h2 python3 -c '
 import socket, sys
@@ -96,7 +108,10 @@ s.setsockopt(socket.IPPROTO_UDP, 100, 2)	# UDP_ENCAP, UDP_ENCAP_ESPINUDP
 s.bind(("", 4791))
 sys.stdin.read()' <"$scratch/hold" &
 }
-decrypted() { ip -n h2 -s xfrm state | grep -cE '^[[:space:]]+[0-9]+\(bytes\), [1-9][0-9]*\(packets\)'; }
+decrypted() {
+	ip -n h2 -s xfrm state |
+		grep -cE '^[[:space:]]+[0-9]+\(bytes\), [1-9][0-9]*\(packets\)'
+}
 file_stays() {
 	local len before receiver
 	hosts --peer none --mtu 9000
@@ -108,7 +123,11 @@ file_stays() {
 	until_true 20 eval '[[ $(h2 ss -Hlun "sport = :4791") ]]'
 	for len in 1000 2000 4088 6104 6108 6112; do
 		h1 hostile pages "$dev1" $ip2 "$scratch/file" $len
-		[[ $(md5sum <"$scratch/file") == "$before" ]] || { echo "the file is another after $len bytes of it were sent"; return 1; }
+		[[ $(md5sum <"$scratch/file") == "$before" ]] ||
+			{
+				echo "the file is another after $len bytes of it were sent"
+				return 1
+			}
 	done
 	exec {hold}>&-
 	wait $receiver
@@ -134,7 +153,8 @@ unharmed rings h1 hostile rings "$dev1" $seconds
 rings_were_read() {
 	local k e
 	for _ in {1..6}; do
-		k=$(($(counter "$dev1" kicks h1) - kicks)) e=$(($(counter "$dev1" send_err h1) - errors))
+		k=$(($(counter "$dev1" kicks h1) - kicks)) \
+			e=$(($(counter "$dev1" send_err h1) - errors))
 		echo "$k kicks, $e send errors"
 		(( k <= 1000 || e <= 10 )) || return 0
 		h1 hostile rings "$dev1" 4

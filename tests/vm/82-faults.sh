@@ -35,15 +35,21 @@ fail_some() {
 }
 
 # The number of failed allocations
-failed_so_far() { echo $((2 * many - $(<$faults/failslab/times) - $(<$faults/fail_page_alloc/times))); }
+failed_so_far() {
+	local slab page
+	slab=$(<$faults/failslab/times) page=$(<$faults/fail_page_alloc/times)
+	echo $((2 * many - slab - page))
+}
 
 # True if all QPs of verify are connected. A program that is refused for lack of
 # memory, such as for a route, has no traffic. Both sides make all their QPs
 # before they connect the first.
 under_way() {
 	local qps
-	qps=$({ h1 rdma resource show qp; h2 rdma resource show qp; } | grep 'comm verify')
-	finds 'state RTS' <<<"$qps" && ! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
+	qps=$({ h1 rdma resource show qp; h2 rdma resource show qp; } |
+		grep 'comm verify')
+	finds 'state RTS' <<<"$qps" &&
+		! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
 }
 
 # failing FROM TO PERCENT CASE: traffic while PERCENT of all allocations that
@@ -51,7 +57,8 @@ under_way() {
 failing() {
 	local from=$1 to=$2 percent=$3 case=$4 some
 	sleeping_fail N
-	verify -f 8 -a "h$from:$driver$from" -b "h$to:$driver$to" "$case" >"$scratch/failing" &
+	verify -f 8 -a "h$from:$driver$from" -b "h$to:$driver$to" "$case" \
+		>"$scratch/failing" &
 	until_true 20 under_way
 	fail_some "$percent"
 	wait $! || (( ++failures ))
@@ -59,14 +66,18 @@ failing() {
 	fail_some 0
 	cat "$scratch/failing"
 	echo "# $some allocations failed"
-	(( some >= 10 )) || fail "${case%%:*}-injected" "only $some allocations failed"
+	(( some >= 10 )) ||
+		fail "${case%%:*}-injected" "only $some allocations failed"
 }
 
-pinned() { awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat; }
+pinned() {
+	awk '/^nr_foll_pin_acquired/ { n += $2 } /^nr_foll_pin_released/ { n -= $2 } END { print n + 0 }' /proc/vmstat
+}
 
 nothing_left() {
 	(( $(pinned) == 0 )) || { echo "$(pinned) pages pinned"; return 1; }
-	h1 rdma resource show "$dev1" | finds 'qp [01] cm_id 0 mr 0 ' || { h1 rdma resource show; return 1; }
+	h1 rdma resource show "$dev1" | finds 'qp [01] cm_id 0 mr 0 ' ||
+		{ h1 rdma resource show; return 1; }
 }
 
 # Memory is there, but no 16 pages of it in a row: what long-running machines
@@ -104,6 +115,7 @@ for percent in 5 50; do
 	failing 1 2 $percent "hosts-uc-$percent-percent: qp=uc op=send_imm size=20000 lossy=1 both=1 count=$count"
 	failing 1 2 $percent "hosts-ud-$percent-percent: qp=ud op=send_imm size=1000 lossy=1 both=1 count=$count"
 done
-check works-again 60 verify -f 8 -a "h1:$dev1" -b "h2:$dev2" "after: op=mix size=20000 count=$count"
+check works-again 60 verify -f 8 -a "h1:$dev1" -b "h2:$dev2" \
+	"after: op=mix size=20000 count=$count"
 check nothing-left 20 until_true 10 nothing_left
 check unload 30 eval 'arx-hosts down && rmmod arx'

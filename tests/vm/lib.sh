@@ -41,21 +41,24 @@ brief() { ! full && [[ ${ARX_KERNEL-} != newest ]]; }
 
 # hosts [OPTIONS]: make both nodes anew; see tools/guest/arx-hosts.
 hosts() {
-	arx-hosts down && arx-hosts up --driver "$driver" "$@" || { echo "not ok hosts: arx-hosts up $* failed"; exit 1; }
+	arx-hosts down && arx-hosts up --driver "$driver" "$@" ||
+		{ echo "not ok hosts: arx-hosts up $* failed"; exit 1; }
 }
 
 # Make two nodes without addresses and devices, joined by a veth pair.
 bare_nodes() {
 	local n
 	for n in 1 2; do ip netns add h$n; done
-	ip link add eth0 mtu 9000 netns h1 type veth peer name eth0 mtu 9000 netns h2
+	ip link add eth0 mtu 9000 netns h1 type veth peer name eth0 mtu 9000 \
+		netns h2
 }
 
 skip() { echo "skip $1: $2"; }
 
 # counter DEVICE NAME [HOST]
 counter() {
-	[[ $(${3:+ip netns exec "$3"} rdma statistic show link "$1") =~ \ $2\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
+	[[ $(${3:+ip netns exec "$3"} rdma statistic show link \
+		"$1") =~ \ $2\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
 # by_packets MIN COMMAND...: COMMAND must succeed, and each of the two devices
@@ -76,7 +79,8 @@ by_packets() {
 # are killed afterwards. (check's locals hide a script's variables of these
 # names from COMMAND.)
 check() {
-	local name=$1 limit=$2 log pid end status='' start=${EPOCHREALTIME/./} took
+	local name=$1 limit=$2 log pid end status='' start=${EPOCHREALTIME/./} \
+		took
 	shift 2
 	! full || limit=$((limit * 5))
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
@@ -87,7 +91,8 @@ check() {
 	(trap "echo \$? >&$end" EXIT; set -e; "$@") >"$log" 2>&1 </dev/null &
 	pid=$!
 	set +m
-	read -rt "$limit" -u "$end" status || { kill -TERM -- -$pid; nap 0.5; } 2>/dev/null
+	read -rt "$limit" -u "$end" status ||
+		{ kill -TERM -- -$pid; nap 0.5; } 2>/dev/null
 	kill -KILL -- -$pid 2>/dev/null
 	wait $pid 2>/dev/null
 	exec {end}>&-
@@ -96,7 +101,8 @@ check() {
 	elif (( status )); then
 		fail "$name" "status $status" "$log"
 	else
-		took=$(( (${EPOCHREALTIME/./} - start) / 100000 ))	# in tenths
+		# in tenths
+		took=$(( (${EPOCHREALTIME/./} - start) / 100000 ))
 		echo "ok $name ($((took / 10)).$((took % 10)) s)"
 	fi
 }
@@ -105,7 +111,8 @@ check() {
 fail() {
 	local last=''
 	(( ++failures ))
-	[[ ! -s ${3-} ]] || last=$(grep -v '^[[:space:]]*$' "$3" | tail -n 1 | cut -c 1-160)
+	[[ ! -s ${3-} ]] ||
+		last=$(grep -v '^[[:space:]]*$' "$3" | tail -n 1 | cut -c 1-160)
 	echo "not ok $1: $2${last:+: $last}"
 	[[ ! -s ${3-} ]] || tail -n 60 "$3" | sed 's/^/#   /'
 }
@@ -114,7 +121,8 @@ fail() {
 verify_on() {
 	local a=$1 b=$2
 	shift 2
-	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" || (( ++failures ))
+	verify -f 4 -a "h$a:$driver$a" -b "h$b:$driver$b" "$@" ||
+		(( ++failures ))
 }
 
 # not COMMAND...: it must fail. (`! COMMAND` does not end a function under set
@@ -139,7 +147,8 @@ until_true() {
 # rdma_cm
 listening() {
 	if [[ $2 == cm ]]; then
-		[[ $(ip netns exec "$1" rdma resource show cm_id) == *'state LISTEN'* ]]
+		[[ $(ip netns exec "$1" rdma resource show \
+			cm_id) == *'state LISTEN'* ]]
 	else
 		[[ $(ip netns exec "$1" ss -Hltn "sport = :$2") ]]
 	fi
@@ -198,7 +207,8 @@ part() {
 sent() {
 	local least=$1 one two
 	shift
-	one=$(counter "$dev1" sent_bytes) two=$(on_peer counter "$dev2" sent_bytes)
+	one=$(counter "$dev1" sent_bytes) \
+		two=$(on_peer counter "$dev2" sent_bytes)
 	"$@"
 	one=$(($(counter "$dev1" sent_bytes) - one))
 	two=$(($(on_peer counter "$dev2" sent_bytes) - two))

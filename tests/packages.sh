@@ -30,7 +30,8 @@ doctor() {
 }
 
 unit() {
-	systemd-analyze verify --man=no /usr/lib/systemd/system/arx-link@.service
+	systemd-analyze verify --man=no \
+		/usr/lib/systemd/system/arx-link@.service
 }
 
 away() {

@@ -21,7 +21,10 @@ die() { say "$*"; exit 1; }
 host_command() {
 	command -v "$1" >/dev/null && return
 	say "installing $2"
-	{ apt-get -q update && apt-get -qy install --no-install-recommends "$2"; } >&2
+	{
+		apt-get -q update &&
+			apt-get -qy install --no-install-recommends "$2"
+	} >&2
 }
 
 # Continue the calling script, given as "$@", in mount and PID namespaces of its
@@ -29,8 +32,10 @@ host_command() {
 # however it ends.
 own_namespaces() {
 	[[ ${1-} != --own-namespaces ]] || return 0
-	(( EUID == 0 )) || die "$(basename "$0") needs root: it mounts file systems (the cache is $cache)"
-	exec unshare --mount --propagation private --pid --fork --kill-child --mount-proc "$0" --own-namespaces "$@"
+	(( EUID == 0 )) ||
+		die "$(basename "$0") needs root: it mounts file systems (the cache is $cache)"
+	exec unshare --mount --propagation private --pid --fork \
+		--kill-child --mount-proc "$0" --own-namespaces "$@"
 }
 
 # Run a command and wait for it, so that a signal ends the namespaces at once.

@@ -119,6 +119,8 @@ void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
  * arx_ack_nak_is_due - true if a NAK waits for responses before it, or for the
  *	socket
  * @resp: responder
+ *
+ * Context: responder's lock held.
  */
 bool arx_ack_nak_is_due(const struct arx_resp *resp)
 {
@@ -172,6 +174,8 @@ void arx_ack_sent(struct arx_qp *qp)
 /**
  * arx_ack_is_next - true if an ACK is due and no response before it
  * @resp: responder
+ *
+ * Context: responder's lock held.
  */
 bool arx_ack_is_next(const struct arx_resp *resp)
 {
@@ -187,6 +191,8 @@ bool arx_ack_is_next(const struct arx_resp *resp)
  * several packets with payload. While a NIC delivers packets together, the ACK
  * of a message waits until the received packets have been processed: they may
  * contain other messages, which the same ACK acknowledges (9.7.5.1.2).
+ *
+ * Context: responder's lock held.
  */
 bool arx_ack_may_wait(const struct arx_resp *resp)
 {

@@ -40,6 +40,8 @@ void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now)
  * @ops: the controller
  * @epoch: the time of day is @now plus this, in ns
  * @now: in ns
+ *
+ * Context: completer's lock held.
  */
 void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops, u64 epoch,
 		    u64 now)

@@ -171,6 +171,7 @@ u32 arx_cc_burst(const struct arx_cc *cc);
  * arx_cc_rate - the rate at which packets may leave
  * @cc: of a QP
  *
+ * Context: any.
  * Return: bytes per second, 0: as fast as possible.
  */
 static inline unsigned long arx_cc_rate(const struct arx_cc *cc)

@@ -190,6 +190,7 @@ void arx_cq_begin(struct arx_cq *cq)
  *
  * An application that polls sees the completion at once.
  *
+ * Context: @cq's lock held, by arx_cq_begin().
  * Return: false if this completion, or an earlier one, is lost and the consumer
  * did not allow this: the QP must then fail.
  */
@@ -221,6 +222,8 @@ bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
  * @cq: after arx_cq_begin()
  * @solicited: a message asked for a solicited event
  * @error: a completion is an error, which always counts as solicited
+ *
+ * Context: @cq's lock held, by arx_cq_begin(); released here.
  */
 void arx_cq_end(struct arx_cq *cq, bool solicited, bool error)
 	__releases(&cq->lock)

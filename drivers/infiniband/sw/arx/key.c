@@ -152,6 +152,7 @@ int arx_key_invalidate(const struct arx_key_use *use)
  * arx_key_close - let no window be bound to a region any more
  * @key: of a region
  *
+ * Context: any.
  * Return: true, or false if a window is bound to it.
  */
 bool arx_key_close(struct arx_key *key)
@@ -162,6 +163,8 @@ bool arx_key_close(struct arx_key *key)
 /**
  * arx_key_open - undo arx_key_close()
  * @key: of a region
+ *
+ * Context: any.
  */
 void arx_key_open(struct arx_key *key)
 {

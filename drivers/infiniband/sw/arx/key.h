@@ -191,6 +191,8 @@ static inline enum arx_key_answer arx_key_check(const struct arx_key_use *use)
 /**
  * arx_key_put - end a use of the memory
  * @key: from arx_key_get()
+ *
+ * Context: in the section of arx_key_get().
  */
 static inline void arx_key_put(struct arx_key *key)
 {

@@ -51,6 +51,8 @@ static void arx_loss_clear(unsigned long *map, u32 psn, u32 n)
  * @una: oldest PSN that is not acknowledged
  *
  * What is known about times stays.
+ *
+ * Context: completer's lock held.
  */
 void arx_loss_forget(struct arx_loss *loss, u32 una)
 {
@@ -127,6 +129,8 @@ static void arx_loss_judge(struct arx_loss *loss, u32 psn, u64 now)
  * @loss: of a QP
  * @una: oldest PSN that is not acknowledged
  * @now: in ns
+ *
+ * Context: completer's lock held.
  */
 void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 {
@@ -168,6 +172,7 @@ static bool arx_loss_is_there(struct arx_loss *loss, u32 psn, u64 now)
  * @loss: of a QP
  * @psn: any PSN
  *
+ * Context: completer's lock held.
  * Return: true if it has; false for PSNs that are acknowledged.
  */
 bool arx_loss_has(const struct arx_loss *loss, u32 psn)
@@ -205,6 +210,7 @@ static bool arx_loss_misses_any(const struct arx_loss *loss)
  * @nxt: PSNs from here on have not been sent
  * @now: in ns
  *
+ * Context: completer's lock held.
  * Return: true if packets are to be sent again now.
  */
 bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
@@ -250,6 +256,7 @@ static void arx_loss_mark(struct arx_loss *loss, u32 psn, u32 nxt, u64 now)
  *
  * Packets that this function returns count as sent again.
  *
+ * Context: completer's lock held.
  * Return: false if there are none.
  */
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
@@ -273,6 +280,7 @@ bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
  * @loss: of a QP
  * @end: PSN after the part
  *
+ * Context: completer's lock held.
  * Return: true if the part is one of the last ARX_LOSS_ASKED parts that were
  * asked for.
  */
@@ -290,6 +298,8 @@ bool arx_loss_asked(const struct arx_loss *loss, u32 end)
  * arx_loss_ask - a part of a READ is to be asked for again
  * @loss: of a QP
  * @end: PSN after the part
+ *
+ * Context: completer's lock held.
  */
 void arx_loss_ask(struct arx_loss *loss, u32 end)
 {
@@ -303,6 +313,7 @@ void arx_loss_ask(struct arx_loss *loss, u32 end)
  * arx_loss_hold - begin to wait for packets that may be late
  * @loss: of a QP
  *
+ * Context: completer's lock held.
  * Return: true if the timer must be started anew.
  */
 bool arx_loss_hold(struct arx_loss *loss)
@@ -318,6 +329,7 @@ bool arx_loss_hold(struct arx_loss *loss)
  * arx_loss_interval - how long the timer waits
  * @loss: of a QP
  *
+ * Context: completer's lock held.
  * Return: ns.
  */
 u64 arx_loss_interval(const struct arx_loss *loss)
@@ -335,6 +347,7 @@ u64 arx_loss_interval(const struct arx_loss *loss)
  * @loss: of a QP with packets in flight
  * @nxt: PSNs from here on have not been sent
  *
+ * Context: completer's lock held.
  * Return: true if packets are to be sent again now: see arx_loss_next() and
  * @probe.
  */
@@ -367,6 +380,8 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
  * @loss: of a QP
  * @psn: the last PSN that was sent; if it is new, it was sent just now
  * @now: in ns
+ *
+ * Context: completer's lock held.
  */
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now)
 {

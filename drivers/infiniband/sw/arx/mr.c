@@ -182,6 +182,7 @@ int arx_mr_fast_reg(struct arx_mr *mr, struct ib_pd *pd, u32 key, int access)
  * The CPU's atomic instructions work on the word itself, so the operation is
  * atomic against this machine's CPUs, too.
  *
+ * Context: in a section, the key of @at held.
  * Return: 0, or -EINVAL if @at is not aligned.
  */
 int arx_mr_atomic(void *at, bool compare, u64 compare_add, u64 swap, u64 *orig)

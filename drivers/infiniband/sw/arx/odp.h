@@ -73,6 +73,8 @@ DECLARE_STATIC_KEY_FALSE(arx_odp_used);
  * arx_odp_in_use - true if this machine has had a region paged on demand
  *
  * A patched jump, so that machines without such regions pay nothing.
+ *
+ * Context: any.
  */
 static inline bool arx_odp_in_use(void)
 {
@@ -86,6 +88,8 @@ void arx_odp_put(struct arx_odp *odp);
 /**
  * arx_odp_hold - get a reference
  * @odp: memory
+ *
+ * Context: any.
  */
 static inline void arx_odp_hold(struct arx_odp *odp)
 {

@@ -31,6 +31,8 @@ static struct arx_rd *arx_rdatomic_slot(struct arx_resp *resp, u32 n)
 /**
  * arx_rdatomic_reset - forget requests and responses
  * @resp: of a QP that is new or reset, or that got other memory for them
+ *
+ * Context: responder's lock held, or nothing uses the QP yet.
  */
 void arx_rdatomic_reset(struct arx_resp *resp)
 {

@@ -12,6 +12,8 @@
 /**
  * arx_iter_put_key - put the key that an iterator holds
  * @it: iterator
+ *
+ * Context: as arx_iter_end().
  */
 void arx_iter_put_key(struct arx_iter *it)
 {
@@ -299,6 +301,7 @@ static int arx_iter_skip_sge(struct arx_iter *it, u32 len)
  * @it: iterator
  * @len: bytes
  *
+ * Context: as arx_iter_skip().
  * Return: as arx_iter_skip().
  */
 int arx_iter_skip_bytes(struct arx_iter *it, u32 len)
@@ -323,6 +326,8 @@ int arx_iter_skip_bytes(struct arx_iter *it, u32 len)
  *
  * A list's iterator may have put the key that it held then. That key may have
  * been invalidated since, so it is looked up again.
+ *
+ * Context: within the RCU read section in which the iterator was made.
  */
 void arx_iter_rewind(struct arx_iter *it, const struct arx_iter *to)
 {

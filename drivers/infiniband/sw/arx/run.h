@@ -230,6 +230,7 @@ static inline bool arx_iter_absent(struct arx_iter *it, u32 len, u32 ahead,
  * @it: iterator
  * @len: bytes
  *
+ * Context: within the RCU read section in which the iterator was made.
  * Return: 0, or -EFAULT if there are fewer bytes.
  */
 static inline int arx_iter_skip(struct arx_iter *it, u32 len)

@@ -307,6 +307,8 @@ void arx_sendwr_take(struct arx_qp *qp, u32 index, struct arx_swqe *swqe)
  * arx_sendwr_unwrite - drop the references of a WQE in the ring
  * @qp: of a kernel consumer; owner of the ring
  * @wqe: from arx_sendwr_write(), never taken
+ *
+ * Context: nobody posts or takes WQEs of the ring.
  */
 void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe)
 {
@@ -431,6 +433,7 @@ static int arx_sendwr_write_inline(struct arx_qp *qp,
  * @wr: the request
  * @wqe: a free slot; all of it is written
  *
+ * Context: post_lock held.
  * Return: 0, or -EINVAL for a request that this QP cannot execute.
  */
 int arx_sendwr_write(struct arx_qp *qp, const struct ib_send_wr *wr,

@@ -13,6 +13,8 @@ void arx_sendwr_unwrite(struct arx_qp *qp, const struct arx_send_wqe *wqe);
 /**
  * arx_sendwr_release - drop the references of a WQE
  * @swqe: completed, or discarded by a reset
+ *
+ * Context: completer's lock held, or nothing uses the QP.
  */
 static inline void arx_sendwr_release(struct arx_swqe *swqe)
 {

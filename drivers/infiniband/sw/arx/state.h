@@ -18,6 +18,8 @@ void arx_qp_send_error(struct arx_qp *qp);
  *	by a half that the QP has
  * @qp: any QP
  * @what: enum arx_qp_may
+ *
+ * Context: any.
  */
 static inline bool arx_qp_may(const struct arx_qp *qp, u8 what)
 {

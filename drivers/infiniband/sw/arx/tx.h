@@ -50,6 +50,7 @@ static inline u32 arx_tx_size(u32 len, u32 npkts)
  * @mtu: path MTU
  * @alone: each packet goes down the stack alone
  *
+ * Context: the lock of @batch's stage held.
  * Return: bytes, in whole packets: as many as fit, or a full run if none fits.
  */
 static inline u32 arx_tx_max(const struct arx_tx_batch *batch, u32 mtu,

@@ -321,6 +321,8 @@ void arx_worker_queue(struct arx_qp *qp)
 /**
  * arx_worker_is_gone - true if the thread was killed and the QPs live on
  * @qp: any QP
+ *
+ * Context: any.
  */
 bool arx_worker_is_gone(const struct arx_qp *qp)
 {

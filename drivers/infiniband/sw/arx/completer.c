@@ -29,7 +29,10 @@
  */
 #define ARX_RNR_ROW_CUT		6
 
-/* The largest number of retries. */
+/*
+ * Expiries without progress that may cost no retry: as many as there are
+ * retries at most.
+ */
 #define ARX_HELD_MAX		7
 
 static u32 arx_completer_end(const struct arx_swqe *swqe)

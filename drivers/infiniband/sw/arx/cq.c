@@ -49,7 +49,8 @@ static bool arx_cq_holds(struct arx_cq *cq)
 	return true;
 }
 
-static void arx_cq_answer(struct arx_cq *cq, u32 arm)
+/* The consumer's request @arm gets its event. */
+static void arx_cq_take_request(struct arx_cq *cq, u32 arm)
 {
 	cq->armed = arm;
 	cq->held = 0;
@@ -59,7 +60,7 @@ static void arx_cq_answer(struct arx_cq *cq, u32 arm)
  * True if the consumer must get an event for the added completions now. An
  * error does not wait for other completions.
  */
-static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
+static bool arx_cq_must_notify(struct arx_cq *cq, bool solicited, bool error)
 {
 	u32 arm;
 
@@ -77,7 +78,7 @@ static bool arx_cq_answers(struct arx_cq *cq, bool solicited, bool error)
 		return false;
 	if (!error && arx_cq_holds(cq))
 		return false;
-	arx_cq_answer(cq, arm);
+	arx_cq_take_request(cq, arm);
 	return true;
 }
 
@@ -128,7 +129,7 @@ static enum hrtimer_restart arx_cq_period_ended(struct hrtimer *timer)
 	notify = cq->held && arm != cq->armed &&
 		 cq->prod != arx_cq_consumed(cq);
 	if (notify)
-		arx_cq_answer(cq, arm);
+		arx_cq_take_request(cq, arm);
 	cq->held = 0;
 	spin_unlock(&cq->lock);
 
@@ -228,7 +229,7 @@ bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe)
 void arx_cq_end(struct arx_cq *cq, bool solicited, bool error)
 	__releases(&cq->lock)
 {
-	bool notify = cq->added && arx_cq_answers(cq, solicited, error);
+	bool notify = cq->added && arx_cq_must_notify(cq, solicited, error);
 	bool first = cq->overflown && !cq->overflow_reported;
 
 	cq->overflow_reported = cq->overflown;

@@ -763,9 +763,9 @@ static void arx_rdatomic_retire(struct arx_resp *resp)
  * @qp: RC QP
  * @bytes: limit for responses; reduced by those that were sent
  *
- * Stops when the socket is full (tx.c schedules the QP) or @bytes are used up.
- * Responses that this machine drops are due again; a NAK that ended the QP is
- * not.
+ * Stops when the socket is full (sock.c schedules the QP) or @bytes are used
+ * up. Responses that this machine drops are due again; a NAK that ended the QP
+ * is not.
  *
  * Context: responder's lock held, RCU read side.
  * Return: true if more could be sent with a larger @bytes.

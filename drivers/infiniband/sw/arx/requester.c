@@ -62,15 +62,15 @@
 /* How often one caller takes req.lock again for other callers. */
 #define ARX_HOLDS		8
 
-/* Why a turn stopped. */
+/* Why a turn stopped, and what has the QP run again. */
 enum arx_turn {
 	ARX_TURN_GO,		/* it has not stopped */
 	ARX_TURN_IDLE,		/* nothing to send, or the QP does not send */
 	ARX_TURN_WAIT,		/* waits for the completer */
-	ARX_TURN_BLOCKED,	/* waits for the socket; tx.c wakes the QP */
-	ARX_TURN_PACED,		/* waits for the QP's rate; a timer wakes it */
-	ARX_TURN_DROPPED,	/* packets were dropped here; tx.c wakes it */
-	ARX_TURN_PAGES,		/* waits for pages; paging.c starts the QP */
+	ARX_TURN_BLOCKED,	/* waits until packets leave: sock.c */
+	ARX_TURN_PACED,		/* waits for the QP's rate: a timer */
+	ARX_TURN_DROPPED,	/* packets were dropped: sock.c, a timer */
+	ARX_TURN_PAGES,		/* waits for pages: paging.c */
 	ARX_TURN_SPENT,		/* its share is used up */
 };
 
@@ -915,7 +915,7 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 
 /*
  * This machine dropped packets of this turn: go back to send them again when
- * tx.c wakes the QP. UC and UD lose them, but do not send more into the same
+ * the QP is woken. UC and UD lose them, but do not send more into the same
  * full queue. Requests of a failed QP only wait to be flushed.
  */
 static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,

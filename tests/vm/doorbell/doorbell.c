@@ -275,7 +275,7 @@ static void pin(int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	/* with only one CPU it is set already */
+	/* set already if there is only one CPU */
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
@@ -376,7 +376,7 @@ static const struct pattern patterns[] = {
 	{ "messages, separate CQs", true, true },
 };
 
-#define SELDOM		64	/* every so manieth is signalled */
+#define SELDOM		64	/* one in this many is signalled */
 #define ROUNDS		5
 
 static struct ibv_cq *recv_cq;

@@ -226,7 +226,7 @@ void lose_page(const struct objects *o)
 		die("madvise");
 }
 
-/* For those that abuse XRC, too. */
+/* Objects for the tests that abuse XRC, too. */
 void make_xrc_objects(struct objects *o)
 {
 	struct ibv_xrcd_init_attr xrcd = {

@@ -427,7 +427,7 @@ static void follow_packet(struct packet *p)
 		p->len -= below(p->len / 2);
 }
 
-/* Right in most parts, and wrong in some. */
+/* A packet with right values in most fields, and wrong ones in some. */
 static void make_packet(struct packet *p)
 {
 	const struct victim *v = &victims[below(num_victims)];

@@ -89,7 +89,7 @@ static int note(const char *verb, int err)
 	return err;
 }
 
-/* For the report of a hang. */
+/* The report of a hang prints them. */
 static void enter(const char *verb)
 {
 	self->verb = verb;
@@ -809,7 +809,10 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Until the time is over and all have ended. False: a thread hangs. */
+/*
+ * Wait until the time is over and all threads have ended. False: a thread
+ * hangs.
+ */
 static bool watch(int count, int seconds)
 {
 	uint64_t last[ARRAY_SIZE(workers)] = {};

@@ -83,7 +83,7 @@ static struct ibv_cq *unguarded_cq(struct ibv_comp_channel *channel, int cqe)
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
-/* What both sides have more in the present case. */
+/* What the present case adds on both sides. */
 static struct {
 	uint64_t ops;		/* for ibv_wr_*() */
 	int mr_access, qp_access;
@@ -176,7 +176,7 @@ static void check_zero(int err, const char *what)
 		failed("%s: %s", what, strerror(err));
 }
 
-/* Only when the other side is done, too. The region must be poison again. */
+/* Wait for the other side. The region must be poison again. */
 static void end_close(struct end *e)
 {
 	ctl_barrier();
@@ -404,7 +404,7 @@ static void expect_event(struct end *e, enum ibv_event_type type)
 	ibv_ack_async_event(&event);
 }
 
-/* Returns how many there were. */
+/* Returns the number of events. */
 static int drop_events(void)
 {
 	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
@@ -1157,7 +1157,7 @@ close:
 
 /* ---- operations that must succeed ---- */
 
-/* 0 bytes: keys and addresses do not matter. */
+/* A message of 0 bytes needs neither a valid key nor an address. */
 static bool zero_length(const struct config *c)
 {
 	static const enum ibv_wr_opcode opcodes[] = {
@@ -1867,7 +1867,7 @@ close:
 	return !has_failed();
 }
 
-/* From here on there are no addresses for mappings, or there are again. */
+/* Take all addresses for mappings from the process, or give them back. */
 static void allow_mappings(bool allow)
 {
 	static struct rlimit was;
@@ -1919,7 +1919,7 @@ close:
 	return !has_failed();
 }
 
-/* So do receives of an SRQ, which continue in order. */
+/* Receives survive a resize of their SRQ, in order. */
 static bool resize_srq(const struct config *c)
 {
 	struct shape shape = { .srq = true };
@@ -2421,7 +2421,7 @@ static void post_writes(struct end *e, int count)
 		post(e, request(e, 1 + i, IBV_WR_RDMA_WRITE, &sge));
 }
 
-/* Successes, then @status, then flushed ones; or successes alone. */
+/* Completions: successes, then @status, then flushed; or successes alone. */
 static void expect_until(struct end *e, int count, enum ibv_wc_status status)
 {
 	enum ibv_wc_status want = status;
@@ -3467,7 +3467,10 @@ static void use_movable(struct end *e, int fd, int round)
 	}
 	give(e, mr ? mr->rkey : 0, DMABUF_IOVA);
 	if (is(A)) {
-		/* What the region before has written, in other memory now. */
+		/*
+		 * The data that the earlier region has written, now in other
+		 * memory.
+		 */
 		post(e, request(e, 1, IBV_WR_RDMA_READ, &back));
 		expect(e, 1, IBV_WC_SUCCESS);
 		if (e->mem.base[0] != round || e->mem.base[4095] != round)
@@ -3698,7 +3701,7 @@ static void use_imported(struct end *e, struct import *i)
 			failed("the message is not in the imported region");
 		memset(i->shared->mem, OTHER, MEM);
 		post(e, request(e, 3, IBV_WR_SEND, &mine));
-		/* The first process ends while B's message waits. */
+		/* The first process ends while a message of B waits. */
 		if (i->first) {
 			kill(i->first, SIGKILL);
 			waitpid(i->first, NULL, 0);
@@ -3991,7 +3994,7 @@ static bool device_gone(const struct config *c)
 			fatal = fatal_event();
 			theirs = ctl_take(&msg);
 		}
-		/* If both lose it, both must get the event. */
+		/* If both sides lose their device, both must get the event. */
 		for (end = now() + time_factor;
 		     theirs && !fatal && now() < end;)
 			fatal = fatal_event();
@@ -4243,7 +4246,7 @@ static bool odp_refused(const struct config *c, bool at,
 		wr.wr.rdma.remote_addr += odp_page(&e, 0) - e.mem.base;
 		ctl_barrier();
 		if (is(A)) {
-			/* The page is there before it goes. */
+			/* The page is present first, then it goes. */
 			post(&e, wr);
 			expect(&e, 1, IBV_WC_SUCCESS);
 		}
@@ -4310,7 +4313,10 @@ static bool odp_kept_secret(const struct config *c)
 
 /* ---- page faults that nobody answers ---- */
 
-/* From now on a page fault at @at waits for who reads the returned file. */
+/*
+ * From now on a page fault at @at waits until a reader of the returned file
+ * answers it.
+ */
 static int leave_faults(void *at)
 {
 	struct uffdio_register reg = {
@@ -4378,7 +4384,7 @@ static void leave_unanswered(struct end *e, struct end *other, bool at,
 		expect_nothing(e, 1);
 	}
 	ctl_barrier();
-	/* The fault waits although its memory goes. */
+	/* The fault goes on waiting when its memory is unmapped. */
 	odp_restore(e);
 	odp_restore(other);
 	begin = now();
@@ -4455,7 +4461,7 @@ static bool ends(pid_t pid)
 	return false;
 }
 
-/* It is killed. If @held, another process could still answer. */
+/* Kill the process. If @held, another process could still answer the fault. */
 static void kill_unanswered(const struct config *c, bool own, bool held)
 {
 	int socks[2], fd;

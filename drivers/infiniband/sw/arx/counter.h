@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Counters to which QPs are bound. */
 #ifndef ARX_COUNTER_H
 #define ARX_COUNTER_H
 

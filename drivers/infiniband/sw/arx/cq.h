@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Completion queues. */
 #ifndef ARX_CQ_H
 #define ARX_CQ_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Ethernet's CRC32. */
 #ifndef ARX_CRC_H
 #define ARX_CRC_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Details of objects in "rdma resource show -dd". */
 #ifndef ARX_DETAILS_H
 #define ARX_DETAILS_H
 

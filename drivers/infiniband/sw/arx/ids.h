@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Unguessable numbers. */
 #ifndef ARX_IDS_H
 #define ARX_IDS_H
 

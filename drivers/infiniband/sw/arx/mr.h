@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Memory regions. */
 #ifndef ARX_MR_H
 #define ARX_MR_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Memory windows. */
 #ifndef ARX_MW_H
 #define ARX_MW_H
 

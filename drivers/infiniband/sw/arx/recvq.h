@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Receive queues, of a QP or shared. */
 #ifndef ARX_RECVQ_H
 #define ARX_RECVQ_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Send work requests. */
 #ifndef ARX_SENDWR_H
 #define ARX_SENDWR_H
 

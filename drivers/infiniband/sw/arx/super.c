@@ -75,14 +75,14 @@ struct arx_super {
 /*
  * Append @len bytes of the payload from @off on, by reference to their pages.
  */
-static void arx_super_refer(const struct arx_super *f, struct sk_buff *to,
+static void arx_super_refer(const struct arx_super *super, struct sk_buff *to,
 			    int off, int len)
 {
-	const struct skb_shared_info *info = skb_shinfo(f->skb);
+	const struct skb_shared_info *info = skb_shinfo(super->skb);
 	int i;
 
 	skb_shinfo(to)->flags |= info->flags & SKBFL_SHARED_FRAG;
-	off -= skb_headlen(f->skb) - f->headers;
+	off -= skb_headlen(super->skb) - super->headers;
 	for (i = 0; len && i < info->nr_frags; i++) {
 		const skb_frag_t *frag = &info->frags[i];
 		int size = skb_frag_size(frag);
@@ -92,7 +92,7 @@ static void arx_super_refer(const struct arx_super *f, struct sk_buff *to,
 			off -= size;
 			continue;
 		}
-		skb_frag_ref(f->skb, i);
+		skb_frag_ref(super->skb, i);
 		skb_fill_page_desc_noacc(to, skb_shinfo(to)->nr_frags,
 					 skb_frag_page(frag),
 					 skb_frag_off(frag) + off, n);
@@ -103,11 +103,11 @@ static void arx_super_refer(const struct arx_super *f, struct sk_buff *to,
 }
 
 /* Append the pad bytes and room for the ICRC of packet @i, by reference. */
-static void arx_super_trailer(struct arx_super *f, struct sk_buff *skb,
+static void arx_super_trailer(struct arx_super *super, struct sk_buff *skb,
 			      u32 i, u32 pad)
 {
 	/* only the last packet has padding */
-	void *p = f->trailer + i * ARX_ICRC_LEN;
+	void *p = super->trailer + i * ARX_ICRC_LEN;
 	struct page *page = virt_to_head_page(p);
 
 	memset(p, 0, pad + ARX_ICRC_LEN);
@@ -118,14 +118,14 @@ static void arx_super_trailer(struct arx_super *f, struct sk_buff *skb,
 }
 
 /* Make packet @i, without headers. */
-static struct sk_buff *arx_super_payload(struct arx_super *f, u32 i)
+static struct sk_buff *arx_super_payload(struct arx_super *super, u32 i)
 {
-	unsigned int room = skb_headroom(f->skb) + ARX_MAX_HEADERS;
-	u32 len = min(f->mtu, f->len - i * f->mtu);
-	u32 pad = i + 1 < f->n ? 0 : f->h.pad;
-	int off = f->headers + i * f->mtu;
-	bool copy = f->copy || len <= ARX_SUPER_LINEAR ||
-		    off < skb_headlen(f->skb);
+	unsigned int room = skb_headroom(super->skb) + ARX_MAX_HEADERS;
+	u32 len = min(super->mtu, super->len - i * super->mtu);
+	u32 pad = i + 1 < super->n ? 0 : super->h.pad;
+	int off = super->headers + i * super->mtu;
+	bool copy = super->copy || len <= ARX_SUPER_LINEAR ||
+		    off < skb_headlen(super->skb);
 	struct sk_buff *skb;
 
 	skb = arx_packet_alloc(room + (copy ? len + pad + ARX_ICRC_LEN : 0));
@@ -133,69 +133,72 @@ static struct sk_buff *arx_super_payload(struct arx_super *f, u32 i)
 		return NULL;
 	skb_reserve(skb, room);
 	if (copy) {
-		skb_copy_bits(f->skb, off, skb_put(skb, len), len);
+		skb_copy_bits(super->skb, off, skb_put(skb, len), len);
 		skb_put_zero(skb, pad + ARX_ICRC_LEN);
 	} else {
-		arx_super_refer(f, skb, i * f->mtu, len);
-		arx_super_trailer(f, skb, i, pad);
+		arx_super_refer(super, skb, i * super->mtu, len);
+		arx_super_trailer(super, skb, i, pad);
 	}
-	if (f->skb->destructor == sock_wfree)
-		skb_set_owner_w(skb, f->skb->sk);
+	if (super->skb->destructor == sock_wfree)
+		skb_set_owner_w(skb, super->skb->sk);
 	return skb;
 }
 
 /* Write the headers of packet @i; @last is the packet before. */
-static void arx_super_headers(const struct arx_super *f,
+static void arx_super_headers(const struct arx_super *super,
 			      struct sk_buff *skb, u32 i,
 			      const struct sk_buff *last)
 {
 	struct arx_headers h;
 
-	if (i > 1 && i + 1 < f->n) {
+	if (i > 1 && i + 1 < super->n) {
 		arx_bth_next(last->data, skb_push(skb, ARX_BTH_LEN));
 		return;
 	}
-	arx_headers_part(&f->h, i, i + 1 == f->n, &h);
+	arx_headers_part(&super->h, i, i + 1 == super->n, &h);
 	arx_headers_write(&h, skb_push(skb, arx_headers_len(&h)));
 }
 
-static int arx_super_read(struct arx_super *f, struct sk_buff *skb)
+static int arx_super_read(struct arx_super *super, struct sk_buff *skb)
 {
 	u8 buf[ARX_MAX_HEADERS];
 	u32 len = min(skb->len, ARX_MAX_HEADERS);
 	const u8 *p = skb_header_pointer(skb, 0, len, buf);
-	int headers = p ? arx_headers_read(&f->h, p, len) : -EINVAL;
+	int headers = p ? arx_headers_read(&super->h, p, len) : -EINVAL;
 
-	if (headers < 0 || skb->len <= headers + f->h.pad + ARX_ICRC_LEN)
+	if (headers < 0 || skb->len <= headers + super->h.pad + ARX_ICRC_LEN)
 		return -EINVAL;
-	f->skb = skb;
-	f->headers = headers;
-	f->len = skb->len - headers - f->h.pad - ARX_ICRC_LEN;
-	f->n = arx_run_npkts(f->len, f->mtu);
+	super->skb = skb;
+	super->headers = headers;
+	super->len = skb->len - headers - super->h.pad - ARX_ICRC_LEN;
+	super->n = arx_run_npkts(super->len, super->mtu);
 	return 0;
 }
 
-/* Make the packets of @f at @list; returns the place for following packets. */
-static struct sk_buff **arx_super_packets(struct arx_super *f,
+/*
+ * Make the packets of @super at @list. Returns the place for the packets that
+ * follow.
+ */
+static struct sk_buff **arx_super_packets(struct arx_super *super,
 					  struct sk_buff **list)
 {
 	struct sk_buff **end = list;
 	struct sk_buff *last = NULL;
 	u32 i;
 
-	f->trailer = napi_alloc_frag((f->n + 1) * ARX_ICRC_LEN);
-	if (!f->trailer)
+	super->trailer = napi_alloc_frag((super->n + 1) * ARX_ICRC_LEN);
+	if (!super->trailer)
 		return NULL;
-	for (i = 0; i < f->n; i++) {
-		*end = arx_super_payload(f, i);
+	for (i = 0; i < super->n; i++) {
+		*end = arx_super_payload(super, i);
 		if (!*end)
 			break;
-		arx_super_headers(f, *end, i, last);
+		arx_super_headers(super, *end, i, last);
 		last = *end;
 		end = &last->next;
 	}
-	skb_free_frag(f->trailer);
-	if (i == f->n)
+	skb_free_frag(super->trailer);
+	if (i == super->n)
 		return end;
 	kfree_skb_list(*list);
 	return NULL;
@@ -214,7 +217,7 @@ static struct sk_buff **arx_super_packets(struct arx_super *f,
 int arx_super_segment(struct sk_buff **list, u32 size,
 		      netdev_features_t features)
 {
-	struct arx_super f = {
+	struct arx_super super = {
 		.mtu = arx_super_mtu(size),
 		.copy = !(features & NETIF_F_SG),
 	};
@@ -231,10 +234,10 @@ int arx_super_segment(struct sk_buff **list, u32 size,
 			list = &skb->next;
 			continue;
 		}
-		err = arx_super_read(&f, skb);
+		err = arx_super_read(&super, skb);
 		if (err)
 			break;
-		end = arx_super_packets(&f, &packets);
+		end = arx_super_packets(&super, &packets);
 		if (!end) {
 			err = -ENOMEM;
 			break;

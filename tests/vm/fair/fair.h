@@ -65,7 +65,8 @@ void open_ends(const char *here, const char *there);
 void ready_ud(struct ibv_qp *qp);
 void make_pair(struct pair *p, const struct kind *kind);
 void free_pair(struct pair *p);
-void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length, int n);
+void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length,
+	  int n);
 void post_recvs(struct pair *p, int n);
 
 int longest(unsigned long most, bool two, bool all, const char *group);

@@ -34,10 +34,12 @@ static unsigned long probe(void)
 #define TRIES	40
 
 /* One measurement; returns microseconds. */
-typedef unsigned long measure_fn(const void *what, const struct kind *kind, int flags, bool two);
+typedef unsigned long measure_fn(const void *what, const struct kind *kind,
+				 int flags, bool two);
 
-static int bounded(measure_fn *measure, const void *what, const struct kind *kind, int flags, bool two, unsigned long most,
-		   const char *name)
+static int bounded(measure_fn *measure, const void *what,
+		   const struct kind *kind, int flags, bool two,
+		   unsigned long most, const char *name)
 {
 	unsigned long us, least = -1UL;
 	double start = now();
@@ -47,7 +49,8 @@ static int bounded(measure_fn *measure, const void *what, const struct kind *kin
 		us = measure(what, kind, flags, two);
 		least = us < least ? us : least;
 	} while (least > most && --tries);
-	printf("%s: %lu us (%d tries, %.2f s)\n", name, least, TRIES - tries + !!tries, now() - start);
+	printf("%s: %lu us (%d tries, %.2f s)\n", name, least,
+	       TRIES - tries + !!tries, now() - start);
 	return least > most;
 }
 
@@ -64,11 +67,18 @@ static void *another(void *arg)
 	unsigned int n;
 
 	for (n = 0; !another_ends; n++) {
-		struct ibv_sge sge = { .addr = (uintptr_t)ends[0].buffer, .length = 8, .lkey = ends[0].mr->lkey };
+		struct ibv_sge sge = {
+			.addr = (uintptr_t)ends[0].buffer, .length = 8,
+			.lkey = ends[0].mr->lkey,
+		};
 		struct ibv_send_wr wr = {
-			.wr_id = ANOTHER, .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE,
+			.wr_id = ANOTHER, .sg_list = &sge, .num_sge = 1,
+			.opcode = IBV_WR_RDMA_WRITE,
 			.send_flags = n % 64 ? 0 : IBV_SEND_SIGNALED,
-			.wr.rdma = { .remote_addr = (uintptr_t)ends[1].buffer + LONG, .rkey = ends[1].mr->rkey },
+			.wr.rdma = {
+				.remote_addr = (uintptr_t)ends[1].buffer + LONG,
+				.rkey = ends[1].mr->rkey,
+			},
 		}, *bad;
 
 		while (ibv_post_send(p->qp, &wr, &bad) && !another_ends)
@@ -93,16 +103,22 @@ static const struct way ways[] = {
 	{ "rc", "send", IBV_QPT_RC, IBV_WR_SEND, LONG, 64, false },
 	{ "rc", "read", IBV_QPT_RC, IBV_WR_RDMA_READ, LONG, 64, false },
 	{ "rc", "read 4096", IBV_QPT_RC, IBV_WR_RDMA_READ, 4096, 1024, false },
-	{ "rc", "atomic", IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 1024, false },
-	{ "rc", "atomic write", IBV_QPT_RC, IBV_WR_ATOMIC_WRITE, 8, 1024, false },
+	{ "rc", "atomic", IBV_QPT_RC, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 1024,
+	  false },
+	{ "rc", "atomic write", IBV_QPT_RC, IBV_WR_ATOMIC_WRITE, 8, 1024,
+	  false },
 	{ "rc", "invalidate", IBV_QPT_RC, IBV_WR_LOCAL_INV, 0, 8192, false },
-	{ "kinds", "write with immediate", IBV_QPT_RC, IBV_WR_RDMA_WRITE_WITH_IMM, 8, 1024, false },
+	{ "kinds", "write with immediate", IBV_QPT_RC,
+	  IBV_WR_RDMA_WRITE_WITH_IMM, 8, 1024, false },
 	{ "kinds", "flush", IBV_QPT_RC, IBV_WR_FLUSH, LONG, 1024, false },
 	{ "kinds", "send 8 to SRQ", IBV_QPT_RC, IBV_WR_SEND, 8, 1024, true },
-	{ "kinds", "XRC write", IBV_QPT_XRC_SEND, IBV_WR_RDMA_WRITE, LONG, 4, false },
+	{ "kinds", "XRC write", IBV_QPT_XRC_SEND, IBV_WR_RDMA_WRITE, LONG, 4,
+	  false },
 	{ "kinds", "XRC send", IBV_QPT_XRC_SEND, IBV_WR_SEND, 8, 1024, false },
-	{ "kinds", "XRC read", IBV_QPT_XRC_SEND, IBV_WR_RDMA_READ, LONG, 64, false },
-	{ "kinds", "XRC atomic", IBV_QPT_XRC_SEND, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, 1024, false },
+	{ "kinds", "XRC read", IBV_QPT_XRC_SEND, IBV_WR_RDMA_READ, LONG, 64,
+	  false },
+	{ "kinds", "XRC atomic", IBV_QPT_XRC_SEND, IBV_WR_ATOMIC_FETCH_AND_ADD,
+	  8, 1024, false },
 	{ "kinds", "UC write", IBV_QPT_UC, IBV_WR_RDMA_WRITE, LONG, 64, false },
 	{ "kinds", "UC send 8", IBV_QPT_UC, IBV_WR_SEND, 8, 2048, false },
 	{ "kinds", "UD send", IBV_QPT_UD, IBV_WR_SEND, 4096, 1024, false },
@@ -112,7 +128,8 @@ static const struct way ways[] = {
 /* True for requests that max_rd_atomic and fences concern. */
 static bool fetches(enum ibv_wr_opcode op)
 {
-	return op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_FETCH_AND_ADD || op == IBV_WR_ATOMIC_WRITE || op == IBV_WR_FLUSH;
+	return op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+	       op == IBV_WR_ATOMIC_WRITE || op == IBV_WR_FLUSH;
 }
 
 static bool receives(enum ibv_wr_opcode op)
@@ -126,7 +143,8 @@ static void wait_for(struct pair *p, enum ibv_wr_opcode op)
 	struct ibv_wc wc[RECVS];
 	int n;
 
-	while (!(n = ibv_poll_cq(p->cq, 1, wc)) || (n == 1 && wc[0].wr_id == ANOTHER)) {
+	while (!(n = ibv_poll_cq(p->cq, 1, wc)) ||
+	       (n == 1 && wc[0].wr_id == ANOTHER)) {
 		if (!receives(op))
 			continue;
 		n = ibv_poll_cq(p->rcq, RECVS, wc);
@@ -134,7 +152,8 @@ static void wait_for(struct pair *p, enum ibv_wr_opcode op)
 		post_recvs(p, n);
 	}
 	if (n < 0 || wc[0].status != IBV_WC_SUCCESS) {
-		printf("completion: %s\n", n < 0 ? "none" : ibv_wc_status_str(wc[0].status));
+		printf("completion: %s\n",
+		       n < 0 ? "none" : ibv_wc_status_str(wc[0].status));
 		exit(1);
 	}
 }
@@ -145,8 +164,13 @@ static void wait_for(struct pair *p, enum ibv_wr_opcode op)
  */
 static void post_behind(struct pair *p, enum ibv_wr_opcode op, int n)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)ends[0].buffer, .length = 8, .lkey = ends[0].mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)ends[0].buffer, .length = 8,
+		.lkey = ends[0].mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+	}, *bad;
 
 	check(!ibv_post_send(p->qp, &wr, &bad), "ibv_post_send");
 	post(p, op, 0, 0, n);
@@ -154,10 +178,13 @@ static void post_behind(struct pair *p, enum ibv_wr_opcode op, int n)
 	post_recvs(p, 1);
 }
 
-static unsigned long measure_way(const void *what, const struct kind *kind, int flags, bool two)
+static unsigned long measure_way(const void *what, const struct kind *kind,
+				 int flags, bool two)
 {
 	const struct way *way = what;
-	uint32_t length = way->type == IBV_QPT_UD && way->length > ends[0].mtu ? ends[0].mtu : way->length;
+	uint32_t length = way->type == IBV_QPT_UD && way->length > ends[0].mtu ?
+				  ends[0].mtu :
+				  way->length;
 	unsigned long us;
 	pthread_t thread;
 	struct pair p;
@@ -168,7 +195,8 @@ static unsigned long measure_way(const void *what, const struct kind *kind, int 
 	another_ends = false;
 	probe();
 	if (two)
-		check(!pthread_create(&thread, NULL, another, &p), "pthread_create");
+		check(!pthread_create(&thread, NULL, another, &p),
+		      "pthread_create");
 	if (way->op == IBV_WR_LOCAL_INV)
 		post_behind(&p, way->op, way->n);
 	else
@@ -185,7 +213,8 @@ static unsigned long measure_way(const void *what, const struct kind *kind, int 
 	return us;
 }
 
-static int measure_ways(unsigned long most, bool two, bool all, const char *group)
+static int measure_ways(unsigned long most, bool two, bool all,
+			const char *group)
 {
 	int bad = 0, i;
 	size_t w;
@@ -195,26 +224,37 @@ static int measure_ways(unsigned long most, bool two, bool all, const char *grou
 
 		for (i = 0; i < 8; i++) {
 			struct kind kind = {
-				.type = way->type, .mtu = i & 1 ? IBV_MTU_4096 : IBV_MTU_256, .rd = i & 2 ? 16 : 1, .srq = way->srq,
+				.type = way->type,
+				.mtu = i & 1 ? IBV_MTU_4096 : IBV_MTU_256,
+				.rd = i & 2 ? 16 : 1,
+				.srq = way->srq,
 				.recvs = RECVS,
 			};
 			bool fence = i & 4;
 			char name[128];
 
-			if (strcmp(group, "packets") && strcmp(group, way->group))
+			if (strcmp(group, "packets") &&
+			    strcmp(group, way->group))
 				continue;
-			if (!strcmp(group, "packets") && way->op == IBV_WR_LOCAL_INV)
+			if (!strcmp(group, "packets") &&
+			    way->op == IBV_WR_LOCAL_INV)
 				continue;
 			if ((kind.rd == 1 || fence) && !fetches(way->op))
 				continue;	/* the same */
 			if (way->type == IBV_QPT_UD && kind.mtu == IBV_MTU_256)
 				continue;
 			/* The sample has the cases with the most packets. */
-			if (!all && strcmp(group, "rc") && i != (way->type == IBV_QPT_UD ? 3 : 2))
+			if (!all && strcmp(group, "rc") &&
+			    i != (way->type == IBV_QPT_UD ? 3 : 2))
 				continue;
-			snprintf(name, sizeof(name), "%s x %d, MTU %d, max_rd_atomic %d%s%s", way->name, way->n, 128 << kind.mtu,
-				 kind.rd, fence ? ", fence" : "", two ? ", two threads" : "");
-			bad += bounded(measure_way, way, &kind, fence ? IBV_SEND_FENCE : 0, two, most, name);
+			snprintf(name, sizeof(name),
+				 "%s x %d, MTU %d, max_rd_atomic %d%s%s",
+				 way->name, way->n, 128 << kind.mtu, kind.rd,
+				 fence ? ", fence" : "",
+				 two ? ", two threads" : "");
+			bad += bounded(measure_way, way, &kind,
+				       fence ? IBV_SEND_FENCE : 0, two, most,
+				       name);
 		}
 	}
 	return bad;
@@ -224,7 +264,8 @@ static int measure_ways(unsigned long most, bool two, bool all, const char *grou
 
 enum finish { ERROR, RESET, DESTROY, CLOSE, FINISHES };
 
-static const char *const finish_names[] = { "error", "reset", "destroy", "end of the receiver" };
+static const char *const finish_names[] = { "error", "reset", "destroy",
+					    "end of the receiver" };
 
 /* Poll until @n requests were flushed. */
 static void wait_flushed(struct pair *p, int n)
@@ -247,12 +288,15 @@ static void wait_flushed(struct pair *p, int n)
 /* End a QP whose queues are full. */
 static void finish_qp(struct pair *p, enum finish finish)
 {
-	struct ibv_qp_attr attr = { .qp_state = finish == RESET ? IBV_QPS_RESET : IBV_QPS_ERR };
+	struct ibv_qp_attr attr = {
+		.qp_state = finish == RESET ? IBV_QPS_RESET : IBV_QPS_ERR,
+	};
 
 	switch (finish) {
 	case ERROR:
 	case RESET:
-		check(!ibv_modify_qp(p->qp, &attr, IBV_QP_STATE), "ibv_modify_qp");
+		check(!ibv_modify_qp(p->qp, &attr, IBV_QP_STATE),
+		      "ibv_modify_qp");
 		if (finish == ERROR)
 			wait_flushed(p, 2 * DEPTH);
 		break;
@@ -268,9 +312,13 @@ static void finish_qp(struct pair *p, enum finish finish)
 }
 
 /* The first request finds no receive, and all others wait behind it. */
-static unsigned long measure_end(const void *what, const struct kind *kind, int flags, bool two)
+static unsigned long measure_end(const void *what, const struct kind *kind,
+				 int flags, bool two)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)ends[0].buffer + LONG, .length = 8, .lkey = ends[0].mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)ends[0].buffer + LONG, .length = 8,
+		.lkey = ends[0].mr->lkey,
+	};
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 	unsigned long us;
 	struct pair p;
@@ -291,12 +339,15 @@ static unsigned long measure_end(const void *what, const struct kind *kind, int 
 
 static int measure_ends(unsigned long most)
 {
-	struct kind kind = { .type = IBV_QPT_RC, .mtu = IBV_MTU_256, .rd = 16, .recvs = DEPTH };
+	struct kind kind = {
+		.type = IBV_QPT_RC, .mtu = IBV_MTU_256, .rd = 16, .recvs = DEPTH
+	};
 	enum finish finish;
 	int bad = 0;
 
 	for (finish = ERROR; finish < FINISHES; finish++)
-		bad += bounded(measure_end, &finish, &kind, 0, false, most, finish_names[finish]);
+		bad += bounded(measure_end, &finish, &kind, 0, false, most,
+			       finish_names[finish]);
 	return bad;
 }
 
@@ -306,13 +357,15 @@ static int measure_ends(unsigned long most)
 
 enum wait { RECEIVE, ANSWER };
 
-static const char *const wait_names[] = { "200 QPs wait for receives", "200 QPs get no answer" };
+static const char *const wait_names[] = { "200 QPs wait for receives",
+					  "200 QPs get no answer" };
 
 /*
  * All QPs have a request: one for which there is no receive, or a long one for
  * a QP that is gone. The timers of all QPs expire at about the same time.
  */
-static unsigned long measure_wait(const void *what, const struct kind *kind, int flags, bool two)
+static unsigned long measure_wait(const void *what, const struct kind *kind,
+				  int flags, bool two)
 {
 	static struct pair pairs[PAIRS];
 	enum wait wait = *(const enum wait *)what;
@@ -327,7 +380,9 @@ static unsigned long measure_wait(const void *what, const struct kind *kind, int
 		}
 	}
 	for (i = 0; i < PAIRS; i++)
-		post(&pairs[i], wait == ANSWER ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, flags, wait == ANSWER ? LONG / 8 : 8, 1);
+		post(&pairs[i],
+		     wait == ANSWER ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, flags,
+		     wait == ANSWER ? LONG / 8 : 8, 1);
 	probe();
 	usleep(200000);
 	us = probe();
@@ -338,12 +393,16 @@ static unsigned long measure_wait(const void *what, const struct kind *kind, int
 
 static int measure_waits(unsigned long most)
 {
-	struct kind kind = { .type = IBV_QPT_RC, .mtu = IBV_MTU_4096, .rd = 1, .depth = 4, .recvs = 4, .timeout = 14 };
+	struct kind kind = {
+		.type = IBV_QPT_RC, .mtu = IBV_MTU_4096, .rd = 1, .depth = 4,
+		.recvs = 4, .timeout = 14,
+	};
 	enum wait wait;
 	int bad = 0;
 
 	for (wait = RECEIVE; wait <= ANSWER; wait++)
-		bad += bounded(measure_wait, &wait, &kind, 0, false, most, wait_names[wait]);
+		bad += bounded(measure_wait, &wait, &kind, 0, false, most,
+			       wait_names[wait]);
 	return bad;
 }
 
@@ -360,14 +419,18 @@ static void join(struct pair *p, union ibv_gid *group)
 
 	for (i = 0; i < MEMBERS; i++) {
 		struct ibv_qp_init_attr attr = {
-			.qp_type = IBV_QPT_UD, .send_cq = p->rcq, .recv_cq = p->rcq, .srq = p->srq,
+			.qp_type = IBV_QPT_UD,
+			.send_cq = p->rcq,
+			.recv_cq = p->rcq,
+			.srq = p->srq,
 			.cap = { .max_send_wr = 1, .max_send_sge = 1 },
 		};
 
 		members[i] = ibv_create_qp(ends[1].pd, &attr);
 		check(members[i] != NULL, "ibv_create_qp");
 		ready_ud(members[i]);
-		check(!ibv_attach_mcast(members[i], group, 0), "ibv_attach_mcast");
+		check(!ibv_attach_mcast(members[i], group, 0),
+		      "ibv_attach_mcast");
 	}
 	ibv_destroy_ah(p->ah);
 	p->ah = make_ah(&ends[0], group);
@@ -379,13 +442,15 @@ static void leave(union ibv_gid *group)
 	int i;
 
 	for (i = 0; i < MEMBERS; i++) {
-		check(!ibv_detach_mcast(members[i], group, 0), "ibv_detach_mcast");
+		check(!ibv_detach_mcast(members[i], group, 0),
+		      "ibv_detach_mcast");
 		ibv_destroy_qp(members[i]);
 	}
 }
 
 /* Datagrams of the pair's mtu to a group; each member receives them all. */
-static unsigned long measure_group(const void *what, const struct kind *kind, int flags, bool two)
+static unsigned long measure_group(const void *what, const struct kind *kind,
+				   int flags, bool two)
 {
 	struct pair *p = (struct pair *)what;
 	double end = now() + 20;
@@ -415,7 +480,8 @@ static int measure_groups(unsigned long most)
 	make_pair(&p, &kind);
 	join(&p, &group);
 	post_recvs(&p, DEPTH);
-	bad = bounded(measure_group, &p, &kind, 0, false, most, "group of 1024");
+	bad = bounded(measure_group, &p, &kind, 0, false, most,
+		      "group of 1024");
 	leave(&group);
 	free_pair(&p);
 	return bad;

@@ -11,7 +11,8 @@
 #include <unistd.h>
 #include "fair.h"
 
-#define ACCESS_QP	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL)
+#define ACCESS_QP	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL)
 
 struct end ends[2];
 
@@ -42,7 +43,8 @@ static struct ibv_context *open_device(const char *name)
 	int fd, i;
 
 	if (colon) {
-		snprintf(path, sizeof(path), "/run/netns/%.*s", (int)(colon - name), name);
+		snprintf(path, sizeof(path), "/run/netns/%.*s",
+			 (int)(colon - name), name);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		check(fd >= 0 && !setns(fd, CLONE_NEWNET), path);
 		close(fd);
@@ -62,7 +64,8 @@ static void find_gid(struct end *end)
 	ssize_t n = ibv_query_gid_table(end->context, entries, 32, 0);
 
 	while (n-- > 0)
-		if (entries[n].gid.raw[10] == 0xff && entries[n].gid.raw[11] == 0xff)
+		if (entries[n].gid.raw[10] == 0xff &&
+		    entries[n].gid.raw[11] == 0xff)
 			break;
 	check(n >= 0, "GIDs");
 	end->gid = entries[n].gid;
@@ -72,7 +75,9 @@ static void find_gid(struct end *end)
 static void open_end(struct end *end, const char *name)
 {
 	struct ibv_xrcd_init_attr xrcd = {
-		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, .fd = -1, .oflags = O_CREAT,
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
 	};
 	struct ibv_port_attr port;
 
@@ -85,7 +90,8 @@ static void open_end(struct end *end, const char *name)
 	check(end->pd != NULL, "ibv_alloc_pd");
 	end->buffer = aligned_alloc(4096, 2 * LONG);
 	memset(end->buffer, 1, 2 * LONG);
-	end->mr = ibv_reg_mr(end->pd, end->buffer, 2 * LONG, IBV_ACCESS_LOCAL_WRITE | ACCESS_QP);
+	end->mr = ibv_reg_mr(end->pd, end->buffer, 2 * LONG,
+			     IBV_ACCESS_LOCAL_WRITE | ACCESS_QP);
 	check(end->mr != NULL, "ibv_reg_mr");
 	end->mw = ibv_alloc_mw(end->pd, IBV_MW_TYPE_2);
 	check(end->mw != NULL, "ibv_alloc_mw");
@@ -106,8 +112,13 @@ void open_ends(const char *here, const char *there)
 
 static struct ibv_ah_attr ah_attr(struct end *end, const union ibv_gid *gid)
 {
-	return (struct ibv_ah_attr) {
-		.port_num = 1, .is_global = 1, .grh = { .dgid = *gid, .sgid_index = end->gid_index, .hop_limit = 64 },
+	return (struct ibv_ah_attr){
+		.port_num = 1,
+		.is_global = 1,
+		.grh = {
+			.dgid = *gid, .sgid_index = end->gid_index,
+			.hop_limit = 64,
+		},
 	};
 }
 
@@ -124,44 +135,72 @@ struct ibv_ah *make_ah(struct end *end, const union ibv_gid *gid)
 
 void ready_ud(struct ibv_qp *qp)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY };
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = QKEY,
+	};
 
-	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY), "INIT");
+	check(!ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_QKEY),
+	      "INIT");
 	attr.qp_state = IBV_QPS_RTR;
 	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE), "RTR");
 	attr.qp_state = IBV_QPS_RTS;
 	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), "RTS");
 }
 
-static void connect_qp(struct ibv_qp *qp, struct end *end, struct ibv_qp *to, struct end *other, const struct kind *kind)
+static void connect_qp(struct ibv_qp *qp, struct end *end, struct ibv_qp *to,
+		       struct end *other, const struct kind *kind)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = ACCESS_QP,
-		.path_mtu = kind->mtu, .dest_qp_num = to->qp_num, .retry_cnt = 7, .rnr_retry = 7, .min_rnr_timer = 1,
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = ACCESS_QP,
+		.path_mtu = kind->mtu,
+		.dest_qp_num = to->qp_num,
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.min_rnr_timer = 1,
 		.timeout = kind->timeout ? kind->timeout : 18,
-		.max_rd_atomic = kind->rd, .max_dest_rd_atomic = kind->rd, .ah_attr = ah_attr(end, &other->gid),
+		.max_rd_atomic = kind->rd,
+		.max_dest_rd_atomic = kind->rd,
+		.ah_attr = ah_attr(end, &other->gid),
 	};
 	bool acked = kind->type != IBV_QPT_UC;
 	int err;
 
 	if (!acked)
 		attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS), "INIT");
+	check(!ibv_modify_qp(qp, &attr,
+			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_ACCESS_FLAGS),
+	      "INIT");
 	attr.qp_state = IBV_QPS_RTR;
-	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			    (acked && qp->qp_type != IBV_QPT_XRC_SEND ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER : 0));
+	err = ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+			    IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			    (acked && qp->qp_type != IBV_QPT_XRC_SEND ?
+				     IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER :
+				     0));
 	check(!err, "RTR");
 	attr.qp_state = IBV_QPS_RTS;
-	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | (acked ? IBV_QP_TIMEOUT : 0) |
-			    (acked && qp->qp_type != IBV_QPT_XRC_RECV ?
-			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0));
+	err = ibv_modify_qp(
+		qp, &attr,
+		IBV_QP_STATE | IBV_QP_SQ_PSN | (acked ? IBV_QP_TIMEOUT : 0) |
+		(acked && qp->qp_type != IBV_QPT_XRC_RECV ?
+			 IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			 IBV_QP_MAX_QP_RD_ATOMIC :
+			 0));
 	check(!err, "RTS");
 }
 
 static struct ibv_srq *make_srq(struct pair *p)
 {
 	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = p->kind.recvs, .max_sge = 1 }, .srq_type = IBV_SRQT_BASIC, .pd = ends[1].pd,
+		.attr = { .max_wr = p->kind.recvs, .max_sge = 1 },
+		.srq_type = IBV_SRQT_BASIC,
+		.pd = ends[1].pd,
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
 	};
 	struct ibv_srq *srq;
@@ -182,8 +221,16 @@ static struct ibv_srq *make_srq(struct pair *p)
 static struct ibv_qp *make_qp(struct pair *p, struct end *end, bool peer)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.qp_type = p->kind.type, .send_cq = p->cq, .recv_cq = p->rcq, .pd = end->pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
-		.cap = { .max_send_wr = p->kind.depth, .max_recv_wr = p->kind.recvs, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = p->kind.type,
+		.send_cq = p->cq,
+		.recv_cq = p->rcq,
+		.pd = end->pd,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.cap = {
+			.max_send_wr = p->kind.depth,
+			.max_recv_wr = p->kind.recvs, .max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp *qp;
 
@@ -201,8 +248,10 @@ static struct ibv_qp *make_qp(struct pair *p, struct end *end, bool peer)
 	if (p->kind.type == IBV_QPT_XRC_SEND)
 		attr.cap.max_recv_wr = attr.cap.max_recv_sge = 0;
 	if (p->kind.type == IBV_QPT_XRC_SEND && peer) {
-		attr = (struct ibv_qp_init_attr_ex) {
-			.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = end->xrcd,
+		attr = (struct ibv_qp_init_attr_ex){
+			.qp_type = IBV_QPT_XRC_RECV,
+			.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+			.xrcd = end->xrcd,
 		};
 	}
 	qp = ibv_create_qp_ex(end->context, &attr);
@@ -262,8 +311,11 @@ static void post_flushes(struct pair *p, int flags, uint32_t length, int n)
 		ibv_wr_start(qp);
 		for (i = 0; i < n; i++) {
 			qp->wr_id = 0;
-			qp->wr_flags = flags | (i + 1 == n ? IBV_SEND_SIGNALED : 0);
-			ibv_wr_flush(qp, ends[1].mr->rkey, (uintptr_t)ends[1].buffer + LONG, length, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+			qp->wr_flags = flags |
+				       (i + 1 == n ? IBV_SEND_SIGNALED : 0);
+			ibv_wr_flush(qp, ends[1].mr->rkey,
+				     (uintptr_t)ends[1].buffer + LONG, length,
+				     IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
 		}
 	} while (ibv_wr_complete(qp));
 }
@@ -292,9 +344,13 @@ static void set_request(struct pair *p, struct ibv_send_wr *wr)
 }
 
 /* Post @n requests by one call; the last one is signalled. */
-void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length, int n)
+void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length,
+	  int n)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)ends[0].buffer, .length = length, .lkey = ends[0].mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)ends[0].buffer, .length = length,
+		.lkey = ends[0].mr->lkey,
+	};
 	struct ibv_send_wr *wrs, *bad;
 	int i;
 
@@ -304,9 +360,13 @@ void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length, int
 	}
 	wrs = calloc(n, sizeof(*wrs));
 	for (i = 0; i < n; i++) {
-		wrs[i] = (struct ibv_send_wr) {
-			.next = i + 1 < n ? &wrs[i + 1] : NULL, .sg_list = &sge, .num_sge = 1, .opcode = op,
-			.send_flags = flags | (i + 1 == n ? IBV_SEND_SIGNALED : 0),
+		wrs[i] = (struct ibv_send_wr){
+			.next = i + 1 < n ? &wrs[i + 1] : NULL,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = op,
+			.send_flags = flags |
+				      (i + 1 == n ? IBV_SEND_SIGNALED : 0),
 		};
 		set_request(p, &wrs[i]);
 	}
@@ -323,9 +383,14 @@ void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length, int
 
 void post_recvs(struct pair *p, int n)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)ends[1].buffer + LONG, .length = LONG, .lkey = ends[1].mr->lkey };
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)ends[1].buffer + LONG, .length = LONG,
+		.lkey = ends[1].mr->lkey,
+	};
 	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	while (n--)
-		check(!(p->srq ? ibv_post_srq_recv(p->srq, &wr, &bad) : ibv_post_recv(p->peer, &wr, &bad)), "ibv_post_recv");
+		check(!(p->srq ? ibv_post_srq_recv(p->srq, &wr, &bad) :
+				 ibv_post_recv(p->peer, &wr, &bad)),
+		      "ibv_post_recv");
 }

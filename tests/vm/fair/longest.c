@@ -160,7 +160,8 @@ static void wait_for(struct pair *p, enum ibv_wr_opcode op)
 
 /*
  * Post local work behind a message for which there is no receive. When the
- * receive comes, all of the work is complete at once.
+ * receive comes, all of the work is complete at once. A second thread must not
+ * fill the queue before the work is there.
  */
 static void post_behind(struct pair *p, enum ibv_wr_opcode op, int n)
 {
@@ -175,7 +176,6 @@ static void post_behind(struct pair *p, enum ibv_wr_opcode op, int n)
 	check(!ibv_post_send(p->qp, &wr, &bad), "ibv_post_send");
 	post(p, op, 0, 0, n);
 	usleep(300000);
-	post_recvs(p, 1);
 }
 
 static unsigned long measure_way(const void *what, const struct kind *kind,
@@ -193,12 +193,14 @@ static unsigned long measure_way(const void *what, const struct kind *kind,
 	if (receives(way->op))
 		post_recvs(&p, RECVS);
 	another_ends = false;
+	if (way->op == IBV_WR_LOCAL_INV)
+		post_behind(&p, way->op, way->n);
 	probe();
 	if (two)
 		check(!pthread_create(&thread, NULL, another, &p),
 		      "pthread_create");
 	if (way->op == IBV_WR_LOCAL_INV)
-		post_behind(&p, way->op, way->n);
+		post_recvs(&p, 1);
 	else
 		post(&p, way->op, flags, length, way->n);
 	wait_for(&p, way->op);

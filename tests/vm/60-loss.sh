@@ -143,8 +143,8 @@ slow_link() {
 full_queue() {
 	local counter before=()
 	clear_link
-	on_both tc qdisc add dev eth0 root tbf rate 400mbit burst 70000 limit \
-		200000
+	on_both tc qdisc add dev eth0 root tbf rate 400mbit burst 70000 \
+		limit 80000
 	for counter in tx_dropped ack_timeouts requester_rewinds; do
 		before+=("$(both "$counter")")
 	done

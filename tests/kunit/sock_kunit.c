@@ -100,7 +100,6 @@ static int leave(struct kunit *test, int n, u64 ns)
 	return scheduled;
 }
 
-
 static u64 blocked(struct kunit *test)
 {
 	return arx_stats_sum(queue_of(test)->qp.stats, ARX_CNT_TX_BLOCKED);

@@ -886,8 +886,11 @@ out:
 	return err;
 }
 
-/* Receive WQEs flushed in one turn, so that other QPs get theirs. */
-#define ARX_FLUSH_TURN	256
+/*
+ * Receive WQEs flushed in one turn. The kernel runs ten works, one after the
+ * other, in one softirq.
+ */
+#define ARX_FLUSH_TURN	128
 
 /* XRC: flush the WQE in use, unless its SRQ was destroyed. */
 static void arx_responder_flush_xrc(struct arx_qp *qp)

@@ -66,12 +66,12 @@ static void arx_paging_done(const struct arx_paging_job *job, int err)
 	qp = arx_qp_find(job->qpn);
 	if (qp) {
 		paging = job->request ? &qp->req.paging : &qp->resp.paging;
-		if (cmpxchg(&paging->job, (const void *)job, result) == job) {
-			if (job->request)
-				arx_qp_go_on(qp);
-			else
-				arx_qp_schedule(qp);
-		}
+		/*
+		 * A softirq follows at once on this CPU and copies what the QP
+		 * has credit for. To wake the QP's worker takes longer.
+		 */
+		if (cmpxchg(&paging->job, (const void *)job, result) == job)
+			arx_qp_schedule(qp);
 	}
 	arx_section_leave();
 	local_bh_enable();

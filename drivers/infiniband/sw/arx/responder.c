@@ -979,7 +979,7 @@ static __cold void arx_responder_ready(struct arx_qp *qp)
 
 	qp->resp.refused = false;
 	if (peer && arx_completer_end_rnr_wait(peer))
-		arx_qp_go_on(peer);
+		arx_qp_schedule(peer);
 }
 
 /* Serve requests that arx_responder_close() left, then send responses. */

@@ -81,5 +81,5 @@ if debug_kernel; then
 else
 	check small-cgroup 90 in_small_cgroup
 fi
-check perftest 60 perftest
+check perftest 60 by_packets 200 perftest
 [[ $driver != arx ]] || check unload 60 unload

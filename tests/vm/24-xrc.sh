@@ -85,10 +85,10 @@ check all-gone 10 gone
 gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
 n=100
 ! debug_kernel || n=20
-check "ib_send_bw -c XRC" 60 perf ib_send_bw -c XRC -n $n
-check "ib_send_bw -c XRC -e" 60 perf ib_send_bw -c XRC -n $n -q 4 -e
-check "ib_write_bw -c XRC" 60 perf ib_write_bw -c XRC -n $n -b
-check "ib_read_bw -c XRC" 60 perf ib_read_bw -c XRC -n $n
-check "ib_atomic_bw -c XRC" 60 perf ib_atomic_bw -c XRC -n $n
-check "ib_send_lat -c XRC" 60 perf ib_send_lat -c XRC -n $n
+check "ib_send_bw -c XRC" 60 by_packets 5 perf ib_send_bw -c XRC -n $n
+check "ib_send_bw -c XRC -e" 60 by_packets 5 perf ib_send_bw -c XRC -n $n -q 4 -e
+check "ib_write_bw -c XRC" 60 by_packets 5 perf ib_write_bw -c XRC -n $n -b
+check "ib_read_bw -c XRC" 60 by_packets 5 perf ib_read_bw -c XRC -n $n
+check "ib_atomic_bw -c XRC" 60 by_packets 5 perf ib_atomic_bw -c XRC -n $n
+check "ib_send_lat -c XRC" 60 by_packets 5 perf ib_send_lat -c XRC -n $n
 check removal 60 removal

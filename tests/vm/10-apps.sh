@@ -196,6 +196,17 @@ port_counters() {
 		h1) / 4 ))
 }
 
+# All of it went from node to node by packets. (A sum over all cases takes less
+# time than a sum for each.)
+all_by_packets() {
+	local n
+	for n in 1 2; do
+		echo "$(counter "$driver$n" sent_pkts h$n) packets of $driver$n"
+		(( $(counter "$driver$n" sent_pkts h$n) > 2000 ))
+		(( $(counter "$driver$n" loopback_runs h$n) == 0 ))
+	done
+}
+
 full && iterations=1000 || iterations=100
 ! debug_kernel || iterations=30
 hosts
@@ -248,3 +259,4 @@ elif brief; then
 else
 	perftest_sample
 fi
+check all-by-packets 20 all_by_packets

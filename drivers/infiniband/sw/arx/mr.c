@@ -247,6 +247,15 @@ void __cold arx_mr_write_back(const struct arx_key *key, u64 iova, u32 len)
 	pmem_wmb();
 }
 
+/*
+ * Persistent memory that the firmware describes by ACPI or UEFI; and that of
+ * older firmware, or of the kernel's option "memmap".
+ */
+static const unsigned long arx_mr_pmem[] = {
+	IORES_DESC_PERSISTENT_MEMORY,
+	IORES_DESC_PERSISTENT_MEMORY_LEGACY,
+};
+
 /**
  * arx_mr_has_pmem - whether this machine has memory that can be made persistent
  *
@@ -254,10 +263,27 @@ void __cold arx_mr_write_back(const struct arx_key *key, u64 iova, u32 len)
  */
 bool arx_mr_has_pmem(void)
 {
-	return IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API) &&
-	       region_intersects(0, SIZE_MAX, IORESOURCE_MEM,
-				 IORES_DESC_PERSISTENT_MEMORY) !=
-	       REGION_DISJOINT;
+	unsigned int i;
+
+	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(arx_mr_pmem); i++)
+		if (region_intersects(0, SIZE_MAX, IORESOURCE_MEM,
+				      arx_mr_pmem[i]) != REGION_DISJOINT)
+			return true;
+	return false;
+}
+
+/* True if all bytes of a range are in persistent memory of one kind. */
+static bool arx_mr_is_pmem_at(phys_addr_t at, size_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(arx_mr_pmem); i++)
+		if (region_intersects(at, len, IORESOURCE_MEM,
+				      arx_mr_pmem[i]) == REGION_INTERSECTS)
+			return true;
+	return false;
 }
 
 /* True if all of the memory is persistent. */
@@ -269,9 +295,7 @@ static bool arx_mr_is_pmem(struct ib_umem *umem)
 	if (!IS_ENABLED(CONFIG_ARCH_HAS_PMEM_API))
 		return false;
 	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i) {
-		if (region_intersects(sg_phys(sg), sg->length, IORESOURCE_MEM,
-				      IORES_DESC_PERSISTENT_MEMORY) !=
-		    REGION_INTERSECTS)
+		if (!arx_mr_is_pmem_at(sg_phys(sg), sg->length))
 			return false;
 		cond_resched();
 	}

@@ -1,9 +1,9 @@
 #!/bin/bash
-# A kernel that was started without IPv6: everything works by IPv4, and what
-# needs IPv6 is refused.
+# A kernel that was started with other options. Without IPv6 everything works by
+# IPv4, and what needs IPv6 is refused. A part of the memory is persistent.
 # kernels: newest 6.12 uml
 # left: newest
-# append: ipv6.disable=1
+# append: ipv6.disable=1 memmap=64M!1G
 # timeout: 150
 
 source "$(dirname "$0")/lib.sh"
@@ -80,12 +80,35 @@ refused() {
 	END
 }
 
+# The persistent memory becomes device DAX, as by `ndctl create-namespace`.
+device_dax() {
+	local nd=/sys/bus/nd
+	modprobe -a nd_e820 nd_pmem dax_pmem device_dax
+	until_true 10 [ -e $nd/drivers/nd_pmem/namespace0.0 ]
+	echo namespace0.0 >$nd/drivers/nd_pmem/unbind
+	cat /proc/sys/kernel/random/uuid >$nd/devices/dax0.0/uuid
+	echo ram >$nd/devices/dax0.0/mode
+	echo 2097152 >$nd/devices/dax0.0/align
+	echo namespace0.0 >$nd/devices/dax0.0/namespace
+	echo dax0.0 >$nd/drivers/dax_pmem/bind
+	until_true 10 [ -c /dev/dax0.0 ]
+}
+
 check nodes 30 nodes
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
 	'rc: op=mix size=20000 count=20 both=1' \
 	'ud: qp=ud op=send count=20 size=1000' || (( ++failures ))
 verify -f 4 -a "h1:$dev1" -b "h1:$dev1" \
 	'one-node: op=mix size=20000 count=20' || (( ++failures ))
+if debug_kernel; then
+	skip persistent "User-Mode Linux has no persistent memory"
+else
+	check device-dax 30 device_dax
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'persistent: fail=persistence' || (( ++failures ))
+	verify -f 4 -a "h1:$dev1" -b "h1:$dev1" \
+		'persistent-one-node: fail=persistence' || (( ++failures ))
+fi
 check pingpong 30 by_packets 5 pingpong
 check rping 30 by_packets 5 rping_wildcard
 check multicast 30 multicast

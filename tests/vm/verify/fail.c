@@ -2928,6 +2928,84 @@ static bool placement(const struct config *c)
 	return place(c, true);
 }
 
+#define PMEM_LEN	(2 << 20)	/* as the device wants it */
+
+/* A writes to B's persistent memory, and has it made persistent. */
+static void use_pmem(struct end *e, uint8_t *map)
+{
+	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(e->qp);
+	unsigned int access = ACCESS_ALL | more.qp_access;
+	uint64_t word = ~0x0123456789abcdefull;
+	struct ibv_mr *mr = NULL;
+	size_t i;
+
+	if (is(B)) {
+		memset(map, POISON, PMEM_LEN);
+		mr = ibv_reg_mr(e->pd, map + 100, PMEM_LEN - 200, access);
+		if (!mr)
+			failed("ibv_reg_mr of persistent memory: %s",
+			       strerror(errno));
+		if (ibv_reg_mr(e->pd, map, PMEM_LEN,
+			       access | IBV_ACCESS_ON_DEMAND))
+			failed("persistent memory is paged on demand");
+	}
+	give(e, mr ? mr->rkey : 0, (uintptr_t)map + 100);
+	if (is(A)) {
+		ibv_wr_start(qp);
+		wr_write(e, 0, 10, 60000);
+		wr_flush(e, 1, 10, 60000, IBV_FLUSH_PERSISTENT,
+			 IBV_FLUSH_RANGE);
+		wr_word(e, 2, 70004, &word);
+		wr_flush(e, 3, 0, 0, IBV_FLUSH_PERSISTENT | IBV_FLUSH_GLOBAL,
+			 IBV_FLUSH_MR);
+		check_zero(ibv_wr_complete(qp), "ibv_wr_complete");
+		for (i = 0; i < 4; i++)
+			expect(e, i, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	if (is(B)) {
+		for (i = 0; i < 60000 && map[110 + i] == SENT; i++)
+			;
+		if (i < 60000 || map[109] != POISON || map[60110] != POISON ||
+		    memcmp(map + 70104, &word, 8))
+			failed("the persistent memory has other bytes");
+	}
+	if (mr)
+		check_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+}
+
+/* Device DAX, which 13-no-ipv6.sh makes of a part of the memory. */
+static bool persistence(const struct config *c)
+{
+	int fd = 0, other;
+	uint8_t *map = NULL;
+	struct end e;
+
+	if (is(B))
+		fd = open("/dev/dax0.0", O_RDWR | O_CLOEXEC);
+	ctl_swap(&fd, &other, sizeof(fd));
+	if (fd < 0 || other < 0)
+		return skipped("no persistent memory here");
+	more.ops = IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE |
+		   IBV_QP_EX_WITH_RDMA_WRITE;
+	more.qp_access = IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
+	if (is(B)) {
+		map = mmap(NULL, PMEM_LEN, PROT_READ | PROT_WRITE, MAP_SHARED,
+			   fd, 0);
+		close(fd);
+		if (map == MAP_FAILED)
+			failed("mmap of persistent memory: %s",
+			       strerror(errno));
+	}
+	if (end_open(&e, c, NULL) && map != MAP_FAILED)
+		use_pmem(&e, map);
+	end_close(&e);
+	if (is(B) && map != MAP_FAILED)
+		munmap(map, PMEM_LEN);
+	memset(&more, 0, sizeof(more));
+	return !has_failed();
+}
+
 /* ---- a page that the kernel has found broken ---- */
 
 static void ignore_signal(int signal)
@@ -4618,6 +4696,7 @@ const struct fail_case fail_cases[] = {
 	{ "dmabuf_moved", dmabuf_moved },
 	{ "atomic_write", atomic_write },
 	{ "placement", placement },
+	{ "persistence", persistence },
 	{ "broken_page", broken_page },
 	{ "zero_based", zero_based },
 	{ "windows", windows },

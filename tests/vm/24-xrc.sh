@@ -1,6 +1,7 @@
 #!/bin/bash
-# XRC: all operations, domains and targets that processes share, errors, the end
-# of objects in any order; then perftest between two nodes.
+# XRC: all operations, memory paged on demand, domains and targets that
+# processes share, errors, the end of objects in any order; then perftest
+# between two nodes.
 # kernels: 6.12 newest uml
 # timeout: 400
 

@@ -3,8 +3,8 @@
  * xrc DEVICE FILE NAME [TEST]: XRC between QPs of one device. FILE names the
  * XRC domain, NAME the cases.
  *
- * Every operation, two processes that share a domain and a target QP, errors,
- * and the end of objects in any order.
+ * Every operation, memory paged on demand, two processes that share a domain
+ * and a target QP, errors, and the end of objects in any order.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,8 +25,14 @@
 #define MEM		(1 << 20)
 #define HALF		(MEM / 2)	/* from here on: what the peer names */
 #define DEPTH		64
+#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
+			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/* What one process has. */
+/*
+ * What one process has. @forget: if not 0, the madvise() by which the pages for
+ * an operation's result are gone before it. The memory is shared: its bytes are
+ * still there after MADV_DONTNEED, but not after MADV_REMOVE.
+ */
 struct side {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -36,6 +43,7 @@ struct side {
 	uint32_t srqn;
 	union ibv_gid gid;
 	int gid_index;
+	int forget;
 	uint8_t *mem;
 };
 
@@ -146,13 +154,11 @@ static void make_side(struct side *s)
 	if (!s->context)
 		die("ibv_open_device");
 	find_gid(s);
-	s->mem = aligned_alloc(4096, MEM);
+	s->mem = mmap(NULL, MEM, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	s->pd = ibv_alloc_pd(s->context);
 	s->cq = ibv_create_cq(s->context, 4 * DEPTH, NULL, NULL, 0);
-	s->mr = ibv_reg_mr(s->pd, s->mem, MEM,
-			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			   IBV_ACCESS_REMOTE_READ |
-			   IBV_ACCESS_REMOTE_ATOMIC);
+	s->mr = ibv_reg_mr(s->pd, s->mem, MEM, ACCESS);
 	s->xrcd = open_domain(s->context, file, O_CREAT);
 	if (!s->pd || !s->cq || !s->mr || !s->xrcd)
 		die("objects");
@@ -165,7 +171,7 @@ static void free_side(struct side *s)
 	       !ibv_dereg_mr(s->mr) && !ibv_destroy_cq(s->cq) &&
 	       !ibv_dealloc_pd(s->pd) && !ibv_close_device(s->context),
 	       "the end: %s", strerror(errno));
-	free(s->mem);
+	munmap(s->mem, MEM);
 }
 
 static struct ibv_qp *make_tgt(struct side *s)
@@ -395,6 +401,15 @@ static bool received(const struct ibv_wc *wc, const struct link *l, uint32_t n,
 		     !(wc->wc_flags & IBV_WC_WITH_IMM);
 }
 
+/* The pages for a result are gone as @forget says, all others by DONTNEED. */
+static void forget(struct side *s, uint8_t *result)
+{
+	if (s->forget)
+		expect(!madvise(result, HALF, s->forget) &&
+		       !madvise(s->mem, MEM, MADV_DONTNEED),
+		       "madvise: %s", strerror(errno));
+}
+
 /* An operation with @n bytes, posted by @how. */
 static void operate(struct side *s, const struct link *l, typeof(&post) how,
 		    enum ibv_wr_opcode op, uint32_t n)
@@ -411,6 +426,7 @@ static void operate(struct side *s, const struct link *l, typeof(&post) how,
 	for (i = 0; i < HALF; i++)
 		from[i] = i * 7 + op + n;
 	memset(to, 0, HALF);
+	forget(s, to);
 	if (recvs)
 		recv_at(s, s->srq, 2, HALF);
 	expect(!how(s, l->ini, op, n, s->srqn, s->mr->rkey), "a post");
@@ -427,12 +443,31 @@ static void operate(struct side *s, const struct link *l, typeof(&post) how,
 	       "the data of operation %u, %u", op, n);
 }
 
+/* Both atomics, posted by @how. */
+static void swap_and_add(struct side *s, const struct link *l,
+			 typeof(&post) how)
+{
+	volatile uint64_t *word = (void *)(s->mem + HALF),
+			  *was = (void *)s->mem;
+
+	*word = 5;
+	forget(s, s->mem);
+	how(s, l->ini, IBV_WR_ATOMIC_CMP_AND_SWP, 8, s->srqn, s->mr->rkey);
+	expect(next_wc(s).status == IBV_WC_SUCCESS && *was == 5 && *word == 9,
+	       "compare and swap");
+	forget(s, s->mem);
+	how(s, l->ini, IBV_WR_ATOMIC_FETCH_AND_ADD, 8, s->srqn, s->mr->rkey);
+	expect(next_wc(s).status == IBV_WC_SUCCESS && *was == 9 && *word == 14,
+	       "fetch and add");
+}
+
+static const enum ibv_wr_opcode ops[] = {
+	IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
+	IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
+};
+
 static void test_operations(void)
 {
-	static const enum ibv_wr_opcode ops[] = {
-		IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
-		IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
-	};
 	static const uint32_t lengths[] = { 0, 1, 1024, 1025, 100000, HALF };
 	struct side s;
 	struct link l;
@@ -445,21 +480,60 @@ static void test_operations(void)
 			for (k = 0; k < ARRAY_SIZE(lengths); k++)
 				operate(&s, &l, ex ? post_ex : post, ops[i],
 					lengths[k]);
-	for (ex = 0; ex < 2; ex++) {
-		volatile uint64_t *word = (void *)(s.mem + HALF),
-				  *was = (void *)s.mem;
+	for (ex = 0; ex < 2; ex++)
+		swap_and_add(&s, &l, ex ? post_ex : post);
+	free_link(&l);
+	free_side(&s);
+}
 
-		*word = 5;
-		(ex ? post_ex : post)(&s, l.ini, IBV_WR_ATOMIC_CMP_AND_SWP, 8,
-				      s.srqn, s.mr->rkey);
-		expect(next_wc(&s).status == IBV_WC_SUCCESS && *was == 5 &&
-		       *word == 9,
-		       "compare and swap");
-		(ex ? post_ex : post)(&s, l.ini, IBV_WR_ATOMIC_FETCH_AND_ADD, 8,
-				      s.srqn, s.mr->rkey);
-		expect(next_wc(&s).status == IBV_WC_SUCCESS && *was == 9 &&
-		       *word == 14,
-		       "fetch and add");
+/* The pages found for requests, of the only region paged on demand. */
+static long page_faults(void)
+{
+	static const char name[] = "page_faults ";
+	FILE *f = popen("rdma statistic show mr", "r");
+	char line[500];
+	long n = -1;
+
+	while (f && fgets(line, sizeof(line), f)) {
+		char *at = strstr(line, name);
+
+		if (at)
+			n = strtol(at + strlen(name), NULL, 10);
+	}
+	if (f)
+		pclose(f);
+	return n;
+}
+
+/*
+ * Both ends use memory whose pages nobody has touched, or whose pages are not
+ * mapped any more. Each message needs @pages at each end, an atomic one.
+ */
+static void test_paged(void)
+{
+	static const int how[] = { MADV_REMOVE, MADV_DONTNEED };
+	const long pages = 25, least = 2 * pages * (long)ARRAY_SIZE(ops) + 4;
+	struct side s;
+	struct link l;
+	unsigned int i, k;
+	long before, after;
+
+	make_side(&s);
+	ibv_dereg_mr(s.mr);
+	s.mr = ibv_reg_mr(s.pd, s.mem, MEM, ACCESS | IBV_ACCESS_ON_DEMAND);
+	if (!s.mr)
+		die("a region paged on demand");
+	l = make_link(&s);
+	for (k = 0; k < ARRAY_SIZE(how); k++) {
+		s.forget = how[k];
+		before = page_faults();
+		for (i = 0; i < ARRAY_SIZE(ops); i++)
+			operate(&s, &l, post, ops[i], pages * 4096 - 100);
+		swap_and_add(&s, &l, post_ex);
+		after = page_faults();
+		printf("# page_faults %ld, then %ld\n", before, after);
+		expect(before >= 0 && after >= before + least,
+		       "few page faults");
 	}
 	free_link(&l);
 	free_side(&s);
@@ -773,7 +847,7 @@ static void test_any_order(void)
 			left -= !err;
 		}
 		ibv_close_device(s.context);
-		free(s.mem);
+		munmap(s.mem, MEM);
 	}
 }
 
@@ -811,6 +885,7 @@ int main(int argc, char **argv)
 	static const struct { const char *name; void (*run)(void);
 	} tests[] = {
 		{ "operations", test_operations },
+		{ "paged", test_paged },
 		{ "stream", test_stream },
 		{ "shared", test_shared },
 		{ "errors", test_errors },

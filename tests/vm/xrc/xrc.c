@@ -25,8 +25,9 @@
 #define MEM		(1 << 20)
 #define HALF		(MEM / 2)	/* from here on: what the peer names */
 #define DEPTH		64
-#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
-			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+#define REMOTE_ALL	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+			 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_FLUSH_GLOBAL)
+#define ACCESS		(IBV_ACCESS_LOCAL_WRITE | REMOTE_ALL)
 
 /*
  * What one process has. @forget: if not 0, the madvise() by which the pages for
@@ -204,7 +205,9 @@ static struct ibv_qp *make_ini(struct side *s)
 				  IBV_QP_EX_WITH_RDMA_READ |
 				  IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				  IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-				  IBV_QP_EX_WITH_SEND_WITH_INV,
+				  IBV_QP_EX_WITH_SEND_WITH_INV |
+				  IBV_QP_EX_WITH_FLUSH |
+				  IBV_QP_EX_WITH_ATOMIC_WRITE,
 		.cap = { .max_send_wr = DEPTH, .max_send_sge = 2 },
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(s->context, &attr);
@@ -228,9 +231,7 @@ static void to_rts(struct side *s, struct ibv_qp *qp, uint32_t dest)
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-				   IBV_ACCESS_REMOTE_READ |
-				   IBV_ACCESS_REMOTE_ATOMIC,
+		.qp_access_flags = REMOTE_ALL,
 		.ah_attr = {
 			.is_global = 1, .port_num = 1,
 			.grh = {
@@ -461,6 +462,30 @@ static void swap_and_add(struct side *s, const struct link *l,
 	       "fetch and add");
 }
 
+/* An ATOMIC WRITE, and a FLUSH of what it wrote. */
+static void write_and_flush(struct side *s, const struct link *l)
+{
+	struct ibv_qp_ex *x = ibv_qp_to_qp_ex(l->ini);
+	uint8_t *to = s->mem + HALF, value[8] = "8 bytes";
+	int i;
+
+	memset(to, 0, sizeof(value));
+	forget(s, to);
+	ibv_wr_start(x);
+	x->wr_id = 1;
+	x->wr_flags = 0;
+	ibv_wr_atomic_write(x, s->mr->rkey, (uintptr_t)to, value);
+	ibv_wr_set_xrc_srqn(x, s->srqn);
+	ibv_wr_flush(x, s->mr->rkey, (uintptr_t)to, sizeof(value),
+		     IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE);
+	ibv_wr_set_xrc_srqn(x, s->srqn);
+	expect(!ibv_wr_complete(x), "ibv_wr_complete");
+	for (i = 0; i < 2; i++)
+		expect(next_wc(s).status == IBV_WC_SUCCESS,
+		       "an ATOMIC WRITE and a FLUSH");
+	expect(!memcmp(to, value, sizeof(value)), "the data of both");
+}
+
 static const enum ibv_wr_opcode ops[] = {
 	IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE,
 	IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_READ,
@@ -482,6 +507,7 @@ static void test_operations(void)
 					lengths[k]);
 	for (ex = 0; ex < 2; ex++)
 		swap_and_add(&s, &l, ex ? post_ex : post);
+	write_and_flush(&s, &l);
 	free_link(&l);
 	free_side(&s);
 }
@@ -507,18 +533,28 @@ static long page_faults(void)
 
 /*
  * Both ends use memory whose pages nobody has touched, or whose pages are not
- * mapped any more. Each message needs @pages at each end, an atomic one.
+ * mapped any more. Each message needs @pages at each end, each atomic one, an
+ * ATOMIC WRITE one.
  */
 static void test_paged(void)
 {
+	/* rdma-core has no names for FLUSH and ATOMIC WRITE, the last two. */
+	static const uint32_t caps =
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_WRITE |
+		IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |
+		IBV_ODP_SUPPORT_SRQ_RECV | 1 << 6 | 1 << 7;
 	static const int how[] = { MADV_REMOVE, MADV_DONTNEED };
-	const long pages = 25, least = 2 * pages * (long)ARRAY_SIZE(ops) + 4;
+	const long pages = 25, least = 2 * pages * (long)ARRAY_SIZE(ops) + 5;
+	struct ibv_device_attr_ex attr;
 	struct side s;
 	struct link l;
 	unsigned int i, k;
 	long before, after;
 
 	make_side(&s);
+	expect(!ibv_query_device_ex(s.context, NULL, &attr) &&
+	       attr.xrc_odp_caps == caps,
+	       "xrc_odp_caps %#x", attr.xrc_odp_caps);
 	ibv_dereg_mr(s.mr);
 	s.mr = ibv_reg_mr(s.pd, s.mem, MEM, ACCESS | IBV_ACCESS_ON_DEMAND);
 	if (!s.mr)
@@ -530,6 +566,7 @@ static void test_paged(void)
 		for (i = 0; i < ARRAY_SIZE(ops); i++)
 			operate(&s, &l, post, ops[i], pages * 4096 - 100);
 		swap_and_add(&s, &l, post_ex);
+		write_and_flush(&s, &l);
 		after = page_faults();
 		printf("# page_faults %ld, then %ld\n", before, after);
 		expect(before >= 0 && after >= before + least,

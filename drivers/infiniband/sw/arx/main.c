@@ -89,7 +89,8 @@ static_assert(BIT(ARX_ID_BITS - 2) >= ARX_MAX_OBJECTS);
 
 #define ARX_ODP_CONNECTED	(IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_WRITE | \
 				 IB_ODP_SUPPORT_READ | IB_ODP_SUPPORT_ATOMIC | \
-				 IB_ODP_SUPPORT_SRQ_RECV)
+				 IB_ODP_SUPPORT_SRQ_RECV | ARX_ODP_FLUSH | \
+				 ARX_ODP_ATOMIC_WRITE)
 
 /*
  * UC and UD work with memory paged on demand at the receiver, too, but lose the
@@ -98,8 +99,7 @@ static_assert(BIT(ARX_ID_BITS - 2) >= ARX_MAX_OBJECTS);
 static const struct ib_odp_caps arx_odp_caps = {
 	.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT,
 	.per_transport_caps = {
-		.rc_odp_caps = ARX_ODP_CONNECTED | IB_ODP_SUPPORT_RECV |
-			       ARX_ODP_FLUSH | ARX_ODP_ATOMIC_WRITE,
+		.rc_odp_caps = ARX_ODP_CONNECTED | IB_ODP_SUPPORT_RECV,
 		.xrc_odp_caps = ARX_ODP_CONNECTED,
 		.uc_odp_caps = IB_ODP_SUPPORT_SEND,
 		.ud_odp_caps = IB_ODP_SUPPORT_SEND,

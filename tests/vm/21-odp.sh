@@ -73,7 +73,7 @@ for peer in 2 1; do
 		"odp-$peer-datagrams: odp=1 qp=uc,ud lossy=1 op=send_imm size=1000 count=$((4 * count))" \
 		"odp-$peer-upset: odp=1,2 upset=1 op=send,write_imm,mix vary=1 size=100000 both=1 count=$count" \
 		"odp-$peer-upset-atomics: odp=1 upset=1 op=faa,cas qps=4 count=$count" \
-		"odp-$peer: fail=odp_unmapped,odp_own_unmapped,odp_protected,odp_truncated,odp_kept_secret,odp_unanswered,odp_unanswered_killed,odp_advice"
+		"odp-$peer: fail=odp_unmapped,odp_own_unmapped,odp_protected,odp_truncated,odp_broken,odp_kept_secret,odp_unanswered,odp_unanswered_killed,odp_advice"
 done
 check counters 90 counted
 if debug_kernel; then

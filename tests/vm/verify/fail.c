@@ -3017,9 +3017,20 @@ static void ignore_signal(int signal)
  * The kernel takes a page from B as if its memory had failed. The region still
  * has the page: A's requests succeed, and the region can be deregistered.
  */
-static bool broken_page(const struct config *c)
+/* Have the kernel find the page at @at broken; 0 or an errno. */
+static int break_page(void *at)
 {
 	struct sigaction ignore = { .sa_handler = ignore_signal }, before;
+	int err;
+
+	sigaction(SIGBUS, &ignore, &before);
+	err = madvise(at, 4096, MADV_HWPOISON) ? errno : 0;
+	sigaction(SIGBUS, &before, NULL);
+	return err;
+}
+
+static bool broken_page(const struct config *c)
+{
 	struct region mem = { .len = 8192, .map_len = 8192 };
 	struct ibv_sge sge;
 	struct ibv_send_wr wr;
@@ -3036,9 +3047,7 @@ static bool broken_page(const struct config *c)
 		mem.mr = ibv_reg_mr(e.pd, mem.map, 8192, ACCESS_ALL);
 		if (!mem.mr)
 			failed("ibv_reg_mr: %s", strerror(errno));
-		sigaction(SIGBUS, &ignore, &before);
-		err = madvise(mem.map + 4096, 4096, MADV_HWPOISON) ? errno : 0;
-		sigaction(SIGBUS, &before, NULL);
+		err = break_page(mem.map + 4096);
 		/* EBUSY: it is poisoned, but pinned */
 		ok = !err || err == EBUSY;
 	}
@@ -4301,6 +4310,12 @@ static void odp_secret(struct end *e)
 		close(fd);
 }
 
+static void odp_break(struct end *e)
+{
+	if (break_page(odp_page(e, 0)))
+		odp_unmap(e);	/* this kernel breaks none: as good as that */
+}
+
 /* A's request to the page after @change at B, or from it after @change at A. */
 static bool odp_refused(const struct config *c, bool at,
 			void (*change)(struct end *), enum ibv_wr_opcode opcode,
@@ -4380,6 +4395,16 @@ static bool odp_truncated(const struct config *c)
 	return odp_refused(c, B, odp_truncate, IBV_WR_RDMA_WRITE,
 			   IBV_WC_REM_ACCESS_ERR) &&
 	       odp_refused(c, A, odp_truncate, IBV_WR_RDMA_WRITE,
+			   IBV_WC_LOC_PROT_ERR);
+}
+
+static bool odp_broken(const struct config *c)
+{
+	return odp_refused(c, B, odp_break, IBV_WR_RDMA_WRITE,
+			   IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, B, odp_break, IBV_WR_RDMA_READ,
+			   IBV_WC_REM_ACCESS_ERR) &&
+	       odp_refused(c, A, odp_break, IBV_WR_RDMA_WRITE,
 			   IBV_WC_LOC_PROT_ERR);
 }
 
@@ -4704,6 +4729,7 @@ const struct fail_case fail_cases[] = {
 	{ "odp_own_unmapped", odp_own_unmapped },
 	{ "odp_protected", odp_protected },
 	{ "odp_truncated", odp_truncated },
+	{ "odp_broken", odp_broken },
 	{ "odp_kept_secret", odp_kept_secret },
 	{ "odp_unanswered", odp_unanswered },
 	{ "odp_unanswered_killed", odp_unanswered_killed },

@@ -95,7 +95,8 @@ void arx_user_put(struct arx_user *user)
  * @user: user; stays until arx_user_end_job()
  *
  * A program can make a job wait as long as the program likes: it may serve the
- * page faults itself. All users share the workers that run jobs.
+ * page faults itself. All users share the workers that run jobs. A person with
+ * many UIDs can take all of them (protocol.rst, "On-demand paging").
  *
  * Context: any.
  * Return: false if the user has reached the limit.

@@ -112,9 +112,9 @@ u32 arx_sock_waits(const struct arx_qp *qp)
 	return current_pair->waits;
 }
 
-bool arx_sock_must_drain(struct arx_qp *qp)
+bool arx_sock_is_empty(struct arx_qp *qp)
 {
-	return arx_sock_waits(qp);
+	return !arx_sock_waits(qp);
 }
 
 /* tx.c: the wire */

@@ -22,7 +22,7 @@ static void count_schedule(struct arx_qp *qp)
 #define arx_sock_forget			tested_forget
 #define arx_sock_cleanup		tested_cleanup
 #define arx_sock_waits			tested_waits
-#define arx_sock_must_drain		tested_must_drain
+#define arx_sock_is_empty		tested_is_empty
 #define arx_sock_has_room		tested_has_room
 #define arx_sock_wake_on_less		tested_wake_on_less
 #define arx_sock_icrc_computed		tested_icrc_computed
@@ -190,11 +190,11 @@ static void sock__behind(struct kunit *test)
 {
 	struct queue *q = queue_of(test);
 
-	KUNIT_EXPECT_FALSE(test, tested_must_drain(&q->qp));
+	KUNIT_EXPECT_TRUE(test, tested_is_empty(&q->qp));
 	fill(test);
 	leave(test, 16, 1);
 	fill(test);
-	KUNIT_EXPECT_TRUE(test, tested_must_drain(&q->qp));
+	KUNIT_EXPECT_FALSE(test, tested_is_empty(&q->qp));
 	KUNIT_EXPECT_EQ(test, leave(test, 1, 1), 1);
 	KUNIT_EXPECT_EQ(test, leave(test, 1, 1), 0);
 }

@@ -25,8 +25,8 @@ static bool arx_order_passes_down(const struct net_device *netdev)
 }
 
 /*
- * True if the packets that leave wait in queues of netdevs below it. Those from
- * a macvlan to another one on the same netdev wait nowhere.
+ * True if packets that leave by a netdev wait in queues of netdevs below it.
+ * Packets from a macvlan to another one on the same netdev wait nowhere.
  */
 static bool arx_order_queues_below(const struct net_device *netdev)
 {
@@ -41,9 +41,10 @@ static int arx_order_is_lowest(struct net_device *netdev,
 }
 
 /*
- * The netdev in whose queues packets wait that leave by @netdev. The netdevs of
- * a bond have as many queues, and the same traffic classes. The port by which a
- * packet leaves a bridge is not known here, see protocol.rst, "Packets".
+ * The netdev in whose queues packets wait that leave by @netdev. All netdevs of
+ * a bond have the same number of queues, and the same traffic classes. The port
+ * by which a packet leaves a bridge is not known here, see protocol.rst,
+ * "Packets".
  */
 static const struct net_device *arx_order_lowest(struct net_device *netdev)
 {
@@ -63,10 +64,10 @@ static const struct net_device *arx_order_lowest(struct net_device *netdev)
  *	which another CPU may be sending data, so a CNP takes the queue of the
  *	data
  *
- * QPs are spread over the queues of the traffic class of their priority.
- * Otherwise each packet's CPU might choose a queue, and packets of a QP would
- * overtake each other; also with a netdev that has one queue, above a netdev
- * that has several.
+ * QPs are spread over the queues of the traffic class of their priority. If arx
+ * did not choose the queue, the stack would choose one by the CPU that sends,
+ * and packets of a QP would overtake each other. This also holds for a netdev
+ * with one queue above a netdev with several.
  *
  * Context: RCU read section.
  * Return: number of the queue.
@@ -120,36 +121,41 @@ static bool arx_order_matters(const struct arx_qp *qp,
 	       run->h.psn != arx_published(&qp->comp.una);
 }
 
-/* What a stage does that was to send on another CPU than order->cpu. */
-enum arx_order_verdict {
-	ARX_ORDER_SEND,		/* send here */
-	ARX_ORDER_WAIT,		/* wait; the QP will be scheduled */
-	ARX_ORDER_DRAIN,	/* have the other CPU deliver first */
-};
+/* Have the CPU that sent before deliver first, then schedule the QP here. */
+static void arx_order_drain(struct arx_qp *qp, struct arx_order *order)
+{
+	queue_work_on(order->cpu, system_bh_wq, &qp->tx_drain);
+	order->cpu = ARX_ORDER_DRAINS;
+	order->next = smp_processor_id();
+}
 
 /*
+ * True if a stage may send @run on this CPU. If not, the socket or tx_drain
+ * schedules the QP.
+ *
  * sock_wfree() runs when the receiving namespace takes the packet from the
  * queue, which is before delivery. RC accepts that: overtaking there is rare,
  * and the packets are asked for again. For UC and UD the CPU that sent before
  * is drained first. An offline CPU has no packets left.
  */
-static enum arx_order_verdict arx_order_judge(struct arx_qp *qp,
-					      const struct arx_order *order,
-					      const struct arx_run *run)
+static bool arx_order_may_move(struct arx_qp *qp, struct arx_order *order,
+			       const struct arx_run *run)
 {
 	if (order->cpu == ARX_ORDER_DRAINS)
-		return ARX_ORDER_WAIT;
+		return false;
 	if (order->cpu == ARX_ORDER_FREE || !arx_order_matters(qp, run) ||
 	    arx_order_is_kept_by(arx_qp_dev(qp)->netdev))
-		return ARX_ORDER_SEND;
-	if (arx_sock_must_drain(qp))
-		return ARX_ORDER_WAIT;
-	return arx_qp_is_acked(qp) || !cpu_online(order->cpu) ?
-	       ARX_ORDER_SEND : ARX_ORDER_DRAIN;
+		return true;
+	if (!arx_sock_is_empty(qp))
+		return false;
+	if (arx_qp_is_acked(qp) || !cpu_online(order->cpu))
+		return true;
+	arx_order_drain(qp, order);
+	return false;
 }
 
 /**
- * arx_order_move - a stage is to send on another CPU than order->cpu
+ * arx_order_move - true if a stage may send on another CPU than order->cpu
  * @qp: sender
  * @order: of the stage
  * @run: what is to be sent
@@ -163,22 +169,13 @@ static enum arx_order_verdict arx_order_judge(struct arx_qp *qp,
 bool arx_order_move(struct arx_qp *qp, struct arx_order *order,
 		    const struct arx_run *run)
 {
-	int here = smp_processor_id();
-
-	switch (arx_order_judge(qp, order, run)) {
-	case ARX_ORDER_SEND:
-		order->cpu = run->h.op == ARX_OP_ACK ? ARX_ORDER_FREE : here;
-		return true;
-	case ARX_ORDER_DRAIN:
-		queue_work_on(order->cpu, system_bh_wq, &qp->tx_drain);
-		order->cpu = ARX_ORDER_DRAINS;
-		order->next = here;
-		break;
-	case ARX_ORDER_WAIT:
-		break;
+	if (!arx_order_may_move(qp, order, run)) {
+		arx_count(qp, TX_BEHIND);
+		return false;
 	}
-	arx_count(qp, TX_BEHIND);
-	return false;
+	order->cpu = run->h.op == ARX_OP_ACK ? ARX_ORDER_FREE :
+					       smp_processor_id();
+	return true;
 }
 
 /*

@@ -512,13 +512,13 @@ struct arx_comp {
  * @cc: enum arx_cc_kind; the attribute of the device when the QP entered RTR.
  *	ARX_CC_FIXED if the service does not acknowledge
  * @sq_sig_all: every send is signalled
- * @tx_state: enum arx_sock_state; written by a stage that finds @tx_sk full,
- *	otherwise by cmpxchg(). The context that takes it away from FULL
+ * @tx_state: sock.c: enum arx_sock_state; written by a stage that finds @tx_sk
+ *	full, otherwise by cmpxchg(). The context that takes it away from FULL
  *	schedules the QP
- * @tx_behind: packets must not overtake those of another CPU; the context that
+ * @tx_behind: sock.c: a stage waits until @tx_sk is empty; the context that
  *	clears it schedules the QP
- * @tx_level: bytes in flight on this machine when it dropped packets, 0: it
- *	dropped none, or none were in flight; the context that clears it
+ * @tx_level: sock.c: bytes in flight on this machine when it dropped packets,
+ *	0: it dropped none, or none were in flight; the context that clears it
  *	schedules the QP
  * @tx_sk: owns the packets on their way through the stack, see tx.c
  * @stats: where it counts: its device's, or those of the counter to which it is

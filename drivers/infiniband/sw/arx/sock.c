@@ -162,25 +162,25 @@ u32 arx_sock_waits(const struct arx_qp *qp)
 }
 
 /**
- * arx_sock_must_drain - true if packets of a QP are still queued on this
- *	machine
- * @qp: any QP whose next packets must not overtake these
+ * arx_sock_is_empty - true if no packet of a QP is queued on this machine
+ * @qp: any QP whose next packets must not overtake those that are queued
  *
- * arx_sock_write_space() then schedules the QP with the next packet that ends,
- * most often on the CPU that sent it, and the QP continues there at once.
+ * If not, arx_sock_write_space() schedules the QP with the next packet that
+ * ends, most often on the CPU that sent it, and the QP continues there at once.
  *
  * Context: bottom halves off.
  */
-bool arx_sock_must_drain(struct arx_qp *qp)
+bool arx_sock_is_empty(struct arx_qp *qp)
 {
 	if (!arx_sock_waits(qp))
-		return false;
+		return true;
 	WRITE_ONCE(qp->tx_behind, true);
 	smp_mb();	/* tx_behind, then the socket's bytes once more */
 	/*
-	 * If not, the flag stays set: one wake-up too many, but none too few.
+	 * If the last packet has just ended, the flag stays set: one wake-up
+	 * too many, but none too few.
 	 */
-	return arx_sock_waits(qp);
+	return !arx_sock_waits(qp);
 }
 
 /*

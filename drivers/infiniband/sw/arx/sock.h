@@ -9,7 +9,7 @@ int arx_sock_init(struct arx_qp *qp);
 void arx_sock_forget(struct arx_qp *qp);
 void arx_sock_cleanup(struct arx_qp *qp);
 u32 arx_sock_waits(const struct arx_qp *qp);
-bool arx_sock_must_drain(struct arx_qp *qp);
+bool arx_sock_is_empty(struct arx_qp *qp);
 bool arx_sock_has_room(struct arx_qp *qp);
 void arx_sock_wake_on_less(struct arx_qp *qp);
 void arx_sock_icrc_computed(const struct sk_buff *skb, u32 n);

@@ -327,6 +327,38 @@ static void congestion__paced_read(struct kunit *test)
 	EXPECT_SENT(test, p, 0, ARX_OP_READ_RESPONSE, PSN);
 }
 
+static void notify_meanwhile(struct pair *p)
+{
+	p->on_clock = NULL;
+	p->clock += NSEC_PER_USEC;
+	notify(p, ARX_BECN);
+}
+
+/*
+ * A CNP arrives on another CPU after the responder has read the clock. To the
+ * controller time does not go back: an earlier time would look like a long one
+ * without CNPs, after which the rate is as high as before.
+ */
+static void congestion__cnp_meanwhile(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DCQCN);
+	struct arx_run run = {
+		.h.op = ARX_OP_READ_RESPONSE, .npkts = 1, .len = MTU,
+	};
+	unsigned long rate;
+
+	p->clock = 1ULL << 60;
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	rate = cc_of(p)->rate;
+	p->on_clock = notify_meanwhile;
+	local_bh_disable();
+	arx_congestion_charge(p->side[0].qp, cc_of(p), &run);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 2);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->rate, rate);
+}
+
 static struct pair *at_rate(struct kunit *test, enum ib_qp_type type,
 			    enum arx_cc_kind kind)
 {
@@ -462,6 +494,7 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(congestion__loss),
 	KUNIT_CASE(congestion__paced),
 	KUNIT_CASE(congestion__paced_read),
+	KUNIT_CASE(congestion__cnp_meanwhile),
 	KUNIT_CASE(static_rate__rc),
 	KUNIT_CASE(static_rate__uc),
 	KUNIT_CASE(static_rate__bursts),

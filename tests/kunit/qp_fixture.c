@@ -11,6 +11,24 @@
 
 #include "qp_fixture.h"
 
+/* The pair that tx.c would find by the QP. */
+static struct pair *current_pair;
+
+/* The clock of congestion.c. */
+static u64 pair_clock(void)
+{
+	struct pair *p = current_pair;
+	u64 now = p->clock ?: ktime_get_ns();
+
+	if (p->on_clock)
+		p->on_clock(p);
+	return now;
+}
+
+#define ktime_get_ns()	pair_clock()
+#include "congestion.c"
+#undef ktime_get_ns
+
 #include "state.c"
 #include "paging.c"
 #include "schedule.c"
@@ -23,14 +41,10 @@
 #include "responder.c"
 #include "rdatomic.c"
 #include "completer.c"
-#include "congestion.c"
 #include "ip.c"
 #include "loopback.c"
 #include "send.c"
 #include "qp.c"
-
-/* The pair that tx.c would find by the QP. */
-static struct pair *current_pair;
 
 static unsigned int seed;
 module_param(seed, uint, 0644);

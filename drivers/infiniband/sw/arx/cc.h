@@ -29,8 +29,9 @@ enum arx_cc_kind {
 };
 
 /**
- * struct arx_cc_ops - a controller. No function sleeps; the caller serialises
- *	all of them
+ * struct arx_cc_ops - a controller. No function sleeps. The caller serialises
+ *	all of them, and reads the clock (@now, in ns) inside, so that time
+ *	never goes back
  * @init: the first sign of congestion; the sign itself is reported after that
  * @ack: @n packets are acknowledged. @rtt is the round trip of one of them in
  *	ns, of about one packet in each round trip, else 0

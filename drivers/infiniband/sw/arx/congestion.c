@@ -251,8 +251,9 @@ void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
 	if (run->h.op != ARX_OP_READ_RESPONSE)
 		return;
 	spin_lock(&qp->comp.lock);
+	/* @now may be earlier than the time of a CNP on another CPU. */
 	if (cc->ops)
-		cc->ops->ack(cc, run->npkts, 0, now);
+		cc->ops->ack(cc, run->npkts, 0, ktime_get_ns());
 	spin_unlock(&qp->comp.lock);
 }
 

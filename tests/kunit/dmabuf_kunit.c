@@ -2,8 +2,17 @@
 /* dmabuf.c: which buffers are taken, and that each use ends. */
 
 #include <kunit/test.h>
+#include <linux/dma-buf.h>
 #include <linux/fcntl.h>
+#include <linux/mm.h>
 #include <linux/sizes.h>
+#include <linux/vmalloc.h>
+
+/* The page that stands for memory without a struct page. */
+static unsigned long no_page;
+
+#undef pfn_valid
+#define pfn_valid(pfn)	((pfn) != no_page)
 
 #include "dmabuf.c"
 
@@ -154,6 +163,27 @@ static void dmabuf__refused(struct kunit *test)
 	vfree(e.mem);
 }
 
+/* An exporter maps memory of a card as if it were the kernel's. */
+static void dmabuf__no_struct_page(struct kunit *test)
+{
+	struct exporter e = { .mem = vmalloc(PAGES * PAGE_SIZE) };
+	struct arx_dmabuf buf = {};
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, e.mem);
+	buf.buf = export(test, &e, &ops);
+	no_page = vmalloc_to_pfn(e.mem + PAGE_SIZE);
+	err = arx_dmabuf_begin(&buf);
+	KUNIT_EXPECT_EQ(test, err, -EOPNOTSUPP);
+	if (!err)
+		arx_dmabuf_end(&buf);
+	no_page = 0;
+	KUNIT_EXPECT_EQ(test, e.maps, 0);
+	KUNIT_EXPECT_EQ(test, e.uses, 0);
+	dma_buf_put(buf.buf);
+	vfree(e.mem);
+}
+
 /* Numbers that name no buffer. */
 static void dmabuf__no_buffer(struct kunit *test)
 {
@@ -167,6 +197,7 @@ static void dmabuf__no_buffer(struct kunit *test)
 static struct kunit_case dmabuf_cases[] = {
 	KUNIT_CASE(dmabuf__pages),
 	KUNIT_CASE(dmabuf__refused),
+	KUNIT_CASE(dmabuf__no_struct_page),
 	KUNIT_CASE(dmabuf__no_buffer),
 	{}
 };

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Memory of a dma-buf. The device has no DMA, so it is a user of the buffer by
- * CPU: the exporter maps the buffer for the kernel, which keeps it in place,
- * and access begins and ends with the region. The data path uses the pages by
- * their addresses in the direct map. Buffers that are no such pages (memory of
- * a card) are refused.
+ * Memory of a dma-buf. The device has no DMA, so the CPU accesses the buffer.
+ * The exporter maps the buffer for the kernel, which keeps the buffer in place.
+ * Access begins and ends with the region. The data path uses the pages by their
+ * addresses in the direct map. Buffers without such pages (memory of a card)
+ * are refused.
  */
 
 #include <linux/dma-buf.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -27,17 +28,22 @@ struct arx_dmabuf {
 };
 
 #if IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)
-/* The page at @at of the mapping, or NULL. */
+/*
+ * The page at @at of the mapping, or NULL. An exporter may map memory for which
+ * the kernel has no struct page; vmalloc_to_page() does not check that.
+ */
 static struct page *arx_dmabuf_find(const struct arx_dmabuf *buf, size_t at)
 {
 	void *p = buf->map.vaddr + at;
+	struct page *page;
 
-	if (is_vmalloc_addr(p))
-		return vmalloc_to_page(p);
-	return virt_addr_valid(p) ? virt_to_page(p) : NULL;
+	if (!is_vmalloc_addr(p))
+		return virt_addr_valid(p) ? virt_to_page(p) : NULL;
+	page = vmalloc_to_page(p);
+	return page && pfn_valid(page_to_pfn(page)) ? page : NULL;
 }
 
-/* True if packets can refer to all pages. */
+/* True if packets can refer to all pages of the buffer. */
 static bool arx_dmabuf_is_pages(const struct arx_dmabuf *buf)
 {
 	size_t at;
@@ -49,6 +55,7 @@ static bool arx_dmabuf_is_pages(const struct arx_dmabuf *buf)
 
 		if (!page || !sendpage_ok(page))
 			return false;
+		cond_resched();
 	}
 	return true;
 }
@@ -86,13 +93,13 @@ static void arx_dmabuf_end(struct arx_dmabuf *buf)
  * @fd: of the buffer
  * @offset: of the first byte
  * @length: bytes
- * @write: the region allows to write the buffer
+ * @write: the region allows writes to the buffer
  *
  * Context: process of the application.
  * Return: the buffer; -EACCES if it is to be written and @fd may only be read;
- * -EOPNOTSUPP if its memory is not pages of the kernel;
- * also for a negative @fd, by which NCCL asks whether GPUs may share their
- * memory; -EINVAL for a range beyond the buffer; or the error of the exporter.
+ * -EOPNOTSUPP if its memory is not pages of the kernel, or for a negative @fd,
+ * by which NCCL asks whether GPUs may share their memory; -EINVAL for a range
+ * beyond the buffer; -ENOMEM; or the error of the exporter.
  */
 struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length, bool write)
 {
@@ -143,7 +150,7 @@ void arx_dmabuf_put(struct arx_dmabuf *buf)
 /**
  * arx_dmabuf_page - a page of a buffer
  * @of: from arx_dmabuf_get()
- * @n: number of the page
+ * @n: number of the page, from the beginning of the buffer
  *
  * Return: its address in the direct map.
  */

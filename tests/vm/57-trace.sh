@@ -45,6 +45,7 @@ message() {
 	traced 'message: op=write size=100000 count=1 window=1'
 	in_order 'arx_state: .*to=RTS' 'arx_post: .*op=write len=100000 ' \
 		'arx_run_out: .*op=write .*flags=first.* to=wire' \
+		'arx_run_out: .*op=write .*ack-req.reports to=wire' \
 		'arx_run_in: .*op=write .*flags=first' \
 		'arx_ack_sent: .*kind=ack' 'arx_acked: ' \
 		'arx_complete: .*queue=send .*status=SUCCESS'

@@ -35,6 +35,16 @@ TRACE_DEFINE_ENUM(ARX_OP_COMPARE_SWAP);
 TRACE_DEFINE_ENUM(ARX_OP_FETCH_ADD);
 TRACE_DEFINE_ENUM(ARX_OP_FLUSH);
 TRACE_DEFINE_ENUM(ARX_OP_ATOMIC_WRITE);
+TRACE_DEFINE_ENUM(ARX_OP_RESERVED);
+TRACE_DEFINE_ENUM(ARX_FIRST);
+TRACE_DEFINE_ENUM(ARX_LAST);
+TRACE_DEFINE_ENUM(ARX_IMM);
+TRACE_DEFINE_ENUM(ARX_INV);
+TRACE_DEFINE_ENUM(ARX_SOLICITED);
+TRACE_DEFINE_ENUM(ARX_ACK_REQ);
+TRACE_DEFINE_ENUM(ARX_BECN);
+TRACE_DEFINE_ENUM(ARX_FECN);
+TRACE_DEFINE_ENUM(ARX_REPORTS);
 TRACE_DEFINE_ENUM(IB_QPS_RESET);
 TRACE_DEFINE_ENUM(IB_QPS_INIT);
 TRACE_DEFINE_ENUM(IB_QPS_RTR);
@@ -54,17 +64,20 @@ TRACE_DEFINE_ENUM(IB_QPS_ERR);
 		{ ARX_OP_COMPARE_SWAP, "swap" },	\
 		{ ARX_OP_FETCH_ADD, "add" },		\
 		{ ARX_OP_FLUSH, "flush" },		\
-		{ ARX_OP_ATOMIC_WRITE, "atomic-write" })
+		{ ARX_OP_ATOMIC_WRITE, "atomic-write" }, \
+		{ ARX_OP_RESERVED, "undefined" })
 
-/* enum arx_pkt_flags, whose values do not change: the wire has them. */
 #define arx_show_flags(flags)				\
 	__print_flags(flags, "|",			\
-		{ 0x01, "first" },			\
-		{ 0x02, "last" },			\
-		{ 0x04, "imm" },			\
-		{ 0x08, "inv" },			\
-		{ 0x10, "solicited" },			\
-		{ 0x20, "ack-req" })
+		{ ARX_FIRST, "first" },			\
+		{ ARX_LAST, "last" },			\
+		{ ARX_IMM, "imm" },			\
+		{ ARX_INV, "inv" },			\
+		{ ARX_SOLICITED, "solicited" },		\
+		{ ARX_ACK_REQ, "ack-req" },		\
+		{ ARX_BECN, "becn" },			\
+		{ ARX_FECN, "fecn" },			\
+		{ ARX_REPORTS, "reports" })
 
 #define arx_show_state(state)				\
 	__print_symbolic(state,				\
@@ -76,13 +89,14 @@ TRACE_DEFINE_ENUM(IB_QPS_ERR);
 		{ IB_QPS_SQE, "SQE" },			\
 		{ IB_QPS_ERR, "ERR" })
 
-/* The upper bits of an AETH's syndrome: 9.7.5.1.1 */
+/* ARX_AETH_TYPE of a syndrome, without a macro that tools cannot parse. */
 #define arx_show_aeth(syndrome)				\
-	__print_symbolic((syndrome) >> 5,		\
+	__print_symbolic(((syndrome) >> 5) & 3,	\
 		{ 0, "ack" },				\
 		{ 1, "rnr" },				\
 		{ 3, "nak" })
 
+/* The requester takes a work request from the send queue. */
 TRACE_EVENT(arx_post,
 
 	TP_PROTO(const struct arx_qp *qp, const struct arx_swqe *swqe),
@@ -117,6 +131,7 @@ TRACE_EVENT(arx_post,
 		  __entry->npkts, rdma_show_wc_status(__entry->status))
 );
 
+/* A stage sends a run, to @peer on this machine or (NULL) to the wire. */
 TRACE_EVENT(arx_run_out,
 
 	TP_PROTO(const struct arx_qp *qp, const struct arx_run *run,
@@ -129,7 +144,7 @@ TRACE_EVENT(arx_run_out,
 		__field(u32, qpn)
 		__field(u32, dest)
 		__field(u8, op)
-		__field(u8, flags)
+		__field(u16, flags)
 		__field(u32, psn)
 		__field(u32, npkts)
 		__field(u32, len)
@@ -155,6 +170,7 @@ TRACE_EVENT(arx_run_out,
 		  __entry->wire ? "wire" : "peer")
 );
 
+/* A run arrives. @expected: PSN that the stage waits for */
 TRACE_EVENT(arx_run_in,
 
 	TP_PROTO(const struct arx_qp *qp, const struct arx_run *run,
@@ -166,7 +182,7 @@ TRACE_EVENT(arx_run_in,
 		__string(dev, qp->ib.device->name)
 		__field(u32, qpn)
 		__field(u8, op)
-		__field(u8, flags)
+		__field(u16, flags)
 		__field(u32, psn)
 		__field(u32, expected)
 		__field(u32, npkts)
@@ -220,7 +236,7 @@ DECLARE_EVENT_CLASS(arx_aeth,
 		TP_PROTO(const struct arx_qp *qp, u8 syndrome, u32 psn), \
 		TP_ARGS(qp, syndrome, psn))
 
-/* A NAK is due; an ACK or NAK has been sent; a NAK has arrived. */
+/* In turn: a NAK is due; an ACK or NAK has been sent; a NAK has arrived. */
 DEFINE_ARX_AETH_EVENT(arx_nak);
 DEFINE_ARX_AETH_EVENT(arx_ack_sent);
 DEFINE_ARX_AETH_EVENT(arx_nak_rcvd);
@@ -249,7 +265,10 @@ DECLARE_EVENT_CLASS(arx_move,
 		  __entry->from, __entry->to)
 );
 
-/* The oldest PSN that is not acknowledged moves, the next PSN to send does. */
+/*
+ * The oldest PSN that is not acknowledged moves; the next PSN to send moves
+ * back, or forward over packets that were acknowledged meanwhile.
+ */
 DEFINE_EVENT(arx_move, arx_acked,
 	TP_PROTO(const struct arx_qp *qp, u32 from, u32 to),
 	TP_ARGS(qp, from, to));
@@ -257,6 +276,7 @@ DEFINE_EVENT(arx_move, arx_rewind,
 	TP_PROTO(const struct arx_qp *qp, u32 from, u32 to),
 	TP_ARGS(qp, from, to));
 
+/* The requester ends a turn, for @reason. */
 TRACE_EVENT(arx_stop,
 
 	TP_PROTO(const struct arx_qp *qp, const char *reason),
@@ -317,6 +337,7 @@ TRACE_EVENT(arx_timer,
 		  __entry->left)
 );
 
+/* The state of a QP changes. */
 TRACE_EVENT(arx_state,
 
 	TP_PROTO(const struct arx_qp *qp, enum ib_qp_state from,
@@ -342,7 +363,10 @@ TRACE_EVENT(arx_state,
 		  arx_show_state(__entry->from), arx_show_state(__entry->to))
 );
 
-/* @number: of the QP or SRQ, or the CQ's in "rdma resource show cq" */
+/*
+ * A consumer gets an asynchronous event. @number: of the QP or SRQ, or the CQ's
+ * in "rdma resource show cq"
+ */
 TRACE_EVENT(arx_event,
 
 	TP_PROTO(const struct ib_device *ib, u32 number,
@@ -366,6 +390,7 @@ TRACE_EVENT(arx_event,
 		  rdma_show_ib_event(__entry->event))
 );
 
+/* A CQE is written. */
 TRACE_EVENT(arx_complete,
 
 	TP_PROTO(const struct arx_cq *cq, const struct arx_cqe *cqe),
@@ -398,6 +423,7 @@ TRACE_EVENT(arx_complete,
 		  __entry->len, rdma_show_wc_status(__entry->status))
 );
 
+/* The consumer of a CQ is notified. */
 TRACE_EVENT(arx_cq_event,
 
 	TP_PROTO(const struct arx_cq *cq),
@@ -420,6 +446,7 @@ TRACE_EVENT(arx_cq_event,
 		  __entry->prod)
 );
 
+/* A key becomes invalid: nobody reaches its memory by it any more. */
 TRACE_EVENT(arx_key_revoked,
 
 	TP_PROTO(const struct arx_key *key),

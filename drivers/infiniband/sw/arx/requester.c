@@ -998,6 +998,24 @@ static bool arx_requester_progressed(const struct arx_qp *qp,
 	       now.rewinds != seen->rewinds || now.rnr_wait != seen->rnr_wait;
 }
 
+static void arx_requester_count_optional(const struct arx_qp *qp,
+					 enum arx_counter counter)
+{
+	if (test_bit(counter - ARX_CNT_OPTIONAL, &arx_qp_dev(qp)->optional))
+		this_cpu_inc(qp->stats->c[counter]);
+}
+
+/* The optional counters, which cost nothing while all are off. */
+static __cold void arx_requester_count_turn(const struct arx_qp *qp,
+					    enum arx_turn turn)
+{
+	arx_requester_count_optional(qp, ARX_CNT_REQ_TURNS);
+	if (turn == ARX_TURN_WAIT)
+		arx_requester_count_optional(qp, ARX_CNT_REQ_WAITS);
+	else if (turn == ARX_TURN_SPENT)
+		arx_requester_count_optional(qp, ARX_CNT_REQ_SPENT);
+}
+
 /*
  * Runs turns, with @req.waiting telling the completer whether to start the next
  * one. The completer changes its state, then reads waiting; the requester sets
@@ -1022,11 +1040,8 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 	WRITE_ONCE(req->blocked, turn == ARX_TURN_BLOCKED);
 	WRITE_ONCE(req->dropped, turn == ARX_TURN_DROPPED);
 	trace_arx_stop(qp, arx_turn_names[turn]);
-	arx_count_optional(qp, REQ_TURNS);
-	if (turn == ARX_TURN_WAIT)
-		arx_count_optional(qp, REQ_WAITS);
-	else if (turn == ARX_TURN_SPENT)
-		arx_count_optional(qp, REQ_SPENT);
+	if (static_branch_unlikely(&arx_stats_optional))
+		arx_requester_count_turn(qp, turn);
 
 	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		arx_completer_retire(qp);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* hw_counters of the port: the sums of the per-CPU counters. */
+/* hw_counters of the port: the sums over all CPUs. */
 
 #include <linux/rculist.h>
 
 #include "arx.h"
 
-/* On while a device counts optional counters. */
 DEFINE_STATIC_KEY_FALSE(arx_stats_optional);
 
 static const struct rdma_stat_desc arx_stat_descs[] = {
@@ -109,8 +108,8 @@ struct rdma_hw_stats *arx_alloc_hw_port_stats(struct ib_device *ib, u32 port)
 }
 
 /**
- * arx_stats_sum - read one counter
- * @stats: of a device, or of a counter to which QPs are bound
+ * arx_stats_sum - read one counter of a set
+ * @stats: the set: of a device, or of a counter to which QPs are bound
  * @counter: the counter
  *
  * Return: the sum over all CPUs.
@@ -131,7 +130,7 @@ u64 arx_stats_sum(const struct arx_stats __percpu *stats,
  * @dev: device
  * @counter: the counter
  *
- * Return: the sum, also of QPs that are or were bound to counters.
+ * Return: the sum, with that of QPs which are or were bound to counters.
  */
 u64 arx_stats_total(const struct arx_dev *dev, enum arx_counter counter)
 {
@@ -152,7 +151,7 @@ u64 arx_stats_total(const struct arx_dev *dev, enum arx_counter counter)
  * @port: its port; 0 means the device, which has no counters of its own
  * @index: the requested counter; the function reads all
  *
- * The core adds what QPs have counted that are or were bound to counters.
+ * The core adds the values of counters to which QPs are or were bound.
  *
  * Return: number of counters, or -EINVAL.
  */

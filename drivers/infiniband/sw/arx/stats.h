@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Counters: per CPU, summed up for hw_counters. */
+/* Counters of a port: one set for each CPU, summed up when they are read. */
 #ifndef ARX_STATS_H
 #define ARX_STATS_H
 
@@ -7,6 +7,8 @@
 #include <linux/list.h>
 #include <linux/percpu.h>
 #include <rdma/ib_verbs.h>
+
+struct arx_dev;
 
 /* stats.c has their names in hw_counters. */
 enum arx_counter {
@@ -102,9 +104,9 @@ struct arx_stats {
  * struct arx_counter_mem - memory of a counter to which QPs are bound
  * @link: in arx_dev.counters; only added until the device ends
  * @id: rdma_counter.id
- * @used: belongs to a counter now
+ * @used: a counter has the memory now
  * @stats: for each CPU
- * @base: the sums when the present counter took it over
+ * @base: the sums when that counter took the memory over
  */
 struct arx_counter_mem {
 	struct list_head link;
@@ -114,26 +116,14 @@ struct arx_counter_mem {
 	u64 base[ARX_NUM_COUNTERS];
 };
 
-/* @who counts: a QP, or a device for what belongs to no QP */
+/* @who is a QP, or a device that counts what belongs to no QP. */
 #define arx_count(who, counter)	\
 	this_cpu_inc((who)->stats->c[ARX_CNT_##counter])
 #define arx_count_add(who, counter, n)	\
 	this_cpu_add((who)->stats->c[ARX_CNT_##counter], n)
 
+/* On while any device counts optional counters */
 DECLARE_STATIC_KEY_FALSE(arx_stats_optional);
-
-/* One of the optional counters, which cost nothing while all are off */
-#define arx_count_optional(qp, counter)					\
-	do {								\
-		typeof(qp) who = (qp);					\
-									\
-		if (static_branch_unlikely(&arx_stats_optional) &&	\
-		    test_bit(ARX_CNT_##counter - ARX_CNT_OPTIONAL,	\
-			     &arx_qp_dev(who)->optional))		\
-			arx_count(who, counter);			\
-	} while (0)
-
-struct arx_dev;
 
 u64 arx_stats_sum(const struct arx_stats __percpu *stats,
 		  enum arx_counter counter);

@@ -171,20 +171,10 @@ void arx_av_put(struct arx_av *av)
 	call_rcu(&av->rcu, arx_av_free);
 }
 
-/**
- * arx_create_ah - verb, kernel consumers
- * @ib: the AH, allocated by the core
- * @init: destination
- * @udata: NULL
- *
- * Context: may sleep if @init says so.
- * Return: 0 or the error of arx_av_create().
- */
-int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
-		  struct ib_udata *udata)
+/* Count an AH and make its address vector. */
+static int arx_ah_begin(struct ib_ah *ib, struct rdma_ah_init_attr *init,
+			gfp_t gfp)
 {
-	gfp_t gfp = init->flags & RDMA_CREATE_AH_SLEEPABLE ? GFP_KERNEL :
-							     GFP_ATOMIC;
 	struct arx_ah *ah = to_arx_ah(ib);
 	int err;
 
@@ -197,6 +187,28 @@ int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	if (err)
 		arx_object_end(ib->device, ARX_KIND_AH);
 	return err;
+}
+
+static void arx_ah_end(struct ib_ah *ib)
+{
+	arx_av_put(to_arx_ah(ib)->av);
+	arx_object_end(ib->device, ARX_KIND_AH);
+}
+
+/**
+ * arx_create_ah - verb, kernel consumers
+ * @ib: the AH, allocated by the core
+ * @init: destination
+ * @udata: NULL
+ *
+ * Context: may sleep if @init says so.
+ * Return: 0 or the error of arx_av_create().
+ */
+int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
+		  struct ib_udata *udata)
+{
+	return arx_ah_begin(ib, init, init->flags & RDMA_CREATE_AH_SLEEPABLE ?
+				      GFP_KERNEL : GFP_ATOMIC);
 }
 
 /**
@@ -217,18 +229,12 @@ int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 	struct arx_ah *ah = to_arx_ah(ib);
 	int err;
 
-	err = arx_object_begin(ib->device, ARX_KIND_AH);
+	err = arx_ah_begin(ib, init, GFP_KERNEL_ACCOUNT);
 	if (err)
 		return err;
-	ah->av = arx_av_create(to_arx_dev(ib->device), ib->pd, init->ah_attr, 0,
-			       0, GFP_KERNEL_ACCOUNT);
-	err = PTR_ERR_OR_ZERO(ah->av);
-	if (err)
-		goto end;
-
 	err = arx_ids_add(&dev->ahs, &ah->av->id);
 	if (err)
-		goto put;
+		goto end;
 	resp.ah = ah->av->id.nr;
 	err = ib_respond_udata(udata, resp);
 	if (err)
@@ -237,10 +243,8 @@ int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 
 remove:
 	arx_ids_remove(&dev->ahs, &ah->av->id);
-put:
-	arx_av_put(ah->av);
 end:
-	arx_object_end(ib->device, ARX_KIND_AH);
+	arx_ah_end(ib);
 	return err;
 }
 
@@ -279,7 +283,6 @@ int arx_destroy_ah(struct ib_ah *ib, u32 flags)
 
 	if (ib->uobject)
 		arx_ids_remove(&dev->ahs, &ah->av->id);
-	arx_av_put(ah->av);
-	arx_object_end(ib->device, ARX_KIND_AH);
+	arx_ah_end(ib);
 	return 0;
 }

@@ -193,6 +193,12 @@ static void arx_responder_iter(struct arx_qp *qp, struct arx_iter *it)
 		     rwqe->num_sge, IB_ACCESS_LOCAL_WRITE);
 }
 
+static enum arx_placed arx_responder_not_copied(enum arx_copy_error err)
+{
+	return err == ARX_COPY_BAD_SOURCE ? ARX_PLACED_BAD_SOURCE :
+					    ARX_PLACED_BAD_DEST;
+}
+
 /* Append the payload to the receive WQE's buffer. */
 static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 						struct arx_run *run)
@@ -219,15 +225,10 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 	}
 	err = arx_iter_copy(&to, &run->payload, run->len);
 	arx_iter_end(&to);
-	switch (err) {
-	case ARX_COPY_BAD_SOURCE:
-		return ARX_PLACED_BAD_SOURCE;
-	case ARX_COPY_BAD_DEST:
-		return ARX_PLACED_BAD_DEST;
-	default:
-		resp->received += run->len;
-		return ARX_PLACED;
-	}
+	if (unlikely(err != ARX_COPY_OK))
+		return arx_responder_not_copied(err);
+	resp->received += run->len;
+	return ARX_PLACED;
 }
 
 /* Write the payload to the address in the message's RETH. */
@@ -263,14 +264,8 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 	if (likely(err == ARX_COPY_OK))
 		arx_mr_persist(to.key, resp->va, run->len);
 	arx_iter_end(&to);
-	switch (err) {
-	case ARX_COPY_BAD_SOURCE:
-		return ARX_PLACED_BAD_SOURCE;
-	case ARX_COPY_BAD_DEST:
-		return ARX_PLACED_BAD_DEST;
-	default:
-		break;
-	}
+	if (unlikely(err != ARX_COPY_OK))
+		return arx_responder_not_copied(err);
 	resp->va += run->len;
 	resp->left -= run->len;
 	resp->received += run->len;

@@ -10,11 +10,11 @@
 
 #include "cc.h"
 
-/* A burst takes at most this time of the path, and this many bytes. */
+/* A burst has at most this many bytes, and occupies the path this long. */
 #define ARX_CC_BURST_NS		(200ULL * NSEC_PER_USEC)
 #define ARX_CC_BURST_MAX	(60U * 1024)
 
-/* A timer on a busy host may be this late. */
+/* A timer may be this late if the CPU is busy. */
 #define ARX_CC_LATE_NS		(2ULL * NSEC_PER_MSEC)
 
 /**
@@ -23,6 +23,8 @@
  * @mtu: bytes of a full packet, with headers
  * @most: the largest window in packets
  * @now: in ns
+ *
+ * Context: any; @cc is not published yet.
  */
 void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now)
 {
@@ -38,7 +40,7 @@ void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now)
  * arx_cc_control - begin to control congestion
  * @cc: without a controller
  * @ops: the controller
- * @epoch: the time of day is @now plus this, in ns
+ * @epoch: time of day minus @now, in ns
  * @now: in ns
  *
  * Context: completer's lock held.
@@ -55,9 +57,11 @@ void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops, u64 epoch,
  * arx_cc_burst - how much may be sent at a time
  * @cc: of a QP
  *
- * A part of the window, because the peer acknowledges a burst at its end.
+ * At most a quarter of the window: the peer acknowledges a burst at its end, so
+ * a burst of the whole window would leave the path idle meanwhile.
  *
- * Return: packets.
+ * Context: any.
+ * Return: packets, at least 1.
  */
 u32 arx_cc_burst(const struct arx_cc *cc)
 {
@@ -72,7 +76,7 @@ u32 arx_cc_burst(const struct arx_cc *cc)
 }
 
 /**
- * arx_cc_wait - when the next packet may be sent
+ * arx_cc_wait - how long the next packet has to wait
  * @cc: of a QP
  * @now: in ns
  *
@@ -87,12 +91,12 @@ u64 arx_cc_wait(const struct arx_cc *cc, u64 now)
 }
 
 /**
- * arx_cc_charge - packets were sent
+ * arx_cc_charge - packets were sent: the next one waits until the rate allows
  * @cc: of a QP
- * @bytes: payload
+ * @bytes: of the packets, with headers
  * @now: in ns
  *
- * A sender that is late catches up, to a limit.
+ * A sender that is late by at most ARX_CC_LATE_NS catches up.
  *
  * Context: bottom halves off.
  */

@@ -40,7 +40,7 @@ enum arx_cc_kind {
  * @timeout: nothing was acknowledged for the time of the retransmission timer,
  *	or the peer asks for everything again
  *
- * The result is in @window and @rate of struct arx_cc. @now is in ns.
+ * The result is in @window and @rate of struct arx_cc.
  */
 struct arx_cc_ops {
 	void (*init)(struct arx_cc *cc, u64 now);
@@ -50,9 +50,15 @@ struct arx_cc_ops {
 	void (*timeout)(struct arx_cc *cc, u64 now);
 };
 
+/**
+ * enum arx_cc_delay_phase - what the controller by delay does
+ * @ARX_CC_DRAIN: measures the empty path, with almost nothing in flight
+ * @ARX_CC_START: doubles the window in each round trip, up to the first queue
+ * @ARX_CC_STEADY: grows and shrinks the window by the time in queues
+ */
 enum arx_cc_delay_phase {
-	ARX_CC_DRAIN,	/* nearly nothing in flight, to find @base */
-	ARX_CC_START,	/* doubles the window */
+	ARX_CC_DRAIN,
+	ARX_CC_START,
 	ARX_CC_STEADY,
 };
 
@@ -61,8 +67,8 @@ enum arx_cc_delay_phase {
  * @phase: enum arx_cc_delay_phase
  * @lossy: score of a link that loses packets without congestion, cc_delay.c
  * @cwnd: window in 1/256 packets
- * @rounds: round trips of @floor
- * @samples: round trips in ARX_CC_DRAIN
+ * @rounds: number of round trips measured for @floor
+ * @samples: number of round trips measured in ARX_CC_DRAIN
  * @resume: window after ARX_CC_DRAIN, 0: begin with ARX_CC_START
  * @lost: packets lost since @counted
  * @base: round trip time of an empty path in ns, 0: unknown
@@ -128,10 +134,10 @@ struct arx_cc_dcqcn {
  * @ops: its controller, NULL: none
  * @mtu: bytes of a full packet, with headers
  * @most: the largest window in packets
- * @epoch: the time of day is a time of this machine plus this, in ns
+ * @epoch: time of day minus the machine's time since boot, in ns
  * @window: packets that may be in flight, at least 1; published
  * @limited: the sender waited for the window or the rate since the last round
- *	trip was measured; the controller clears it
+ *	trip was measured: a hint; a sender sets it, the controller clears it
  * @rate: bytes per second that the controller allows, 0: as fast as possible;
  *	published
  * @static_rate: bytes per second that the address allows, 0: as fast as

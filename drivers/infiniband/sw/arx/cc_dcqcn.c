@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * DCQCN (SIGCOMM '15): CNPs reduce the rate. A timer and a counter of bytes
- * raise the rate again: each of their events goes half of the way to the
- * target, which is the rate before the reduction. After five events of one of
- * them the target grows by a step with each event; after five of both, by a
- * large step. Events of the timers are processed when the next packet is
+ * DCQCN (SIGCOMM '15): CNPs reduce the rate. The events of a timer and of a
+ * counter of bytes raise the rate again: each event goes half of the way to the
+ * target, which is the rate before the reduction. After five events of either
+ * kind each event adds a step to the target; after five events of both kinds, a
+ * large step. No timer runs: its events are processed when the next packet is
  * acknowledged.
  */
 
@@ -28,7 +28,7 @@
 #define ARX_DCQCN_DECAY_NS	(55ULL * NSEC_PER_USEC)
 #define ARX_DCQCN_CUT_NS	(50ULL * NSEC_PER_USEC)
 
-/* Events wait for a round trip, but no longer than this. */
+/* Events come at most once in a round trip; a longer one counts as this. */
 #define ARX_DCQCN_RTT_MAX	(4ULL * NSEC_PER_MSEC)
 
 /* At most this many missed events are processed after a pause. */
@@ -68,7 +68,7 @@ static void arx_dcqcn_raise(struct arx_cc *cc)
 	arx_dcqcn_set(cc, (d->rate + d->target) / 2);
 }
 
-/* The events of both timers up to @now. */
+/* Process the events of both timers up to @now. */
 static void arx_dcqcn_elapse(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
@@ -76,15 +76,13 @@ static void arx_dcqcn_elapse(struct arx_cc *cc, u64 now)
 	u64 decay = max(ARX_DCQCN_DECAY_NS, d->rtt);
 	int i;
 
-	for (i = 0; i < ARX_DCQCN_EVENTS &&
-	     now - d->decayed >= decay; i++) {
+	for (i = 0; i < ARX_DCQCN_EVENTS && now - d->decayed >= decay; i++) {
 		d->decayed += decay;
 		d->alpha -= d->alpha * ARX_DCQCN_GAIN / ARX_DCQCN_ONE;
 	}
 	if (i == ARX_DCQCN_EVENTS)
 		d->decayed = now;
-	for (i = 0; i < ARX_DCQCN_EVENTS &&
-	     now - d->raised >= raise; i++) {
+	for (i = 0; i < ARX_DCQCN_EVENTS && now - d->raised >= raise; i++) {
 		d->raised += raise;
 		d->by_time++;
 		arx_dcqcn_raise(cc);
@@ -117,7 +115,7 @@ static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
 	d->by_time = 0;
 	d->by_bytes = 0;
 	d->bytes = 0;
-	/* Within a round trip the CNPs are for packets of the rate before. */
+	/* CNPs of the next round trip are for packets of the earlier rate. */
 	if (now - d->cut < max(ARX_DCQCN_CUT_NS, d->rtt))
 		return;
 	d->cut = now;
@@ -128,7 +126,7 @@ static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
 		    ARX_DCQCN_ONE;
 }
 
-/* Where all links mark, a loss says the same as a CNP. */
+/* All links mark packets before they drop any, so a loss counts as a CNP. */
 static void arx_dcqcn_loss(struct arx_cc *cc, u32 n, u64 now)
 {
 	arx_dcqcn_cnp(cc, now);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Congestion control by delay, after Swift (SIGCOMM '20). The controller
- * measures how long an empty path takes; a longer round trip spent the rest in
- * queues. The window grows by a packet each round trip while the time in queues
- * is less than a target, and shrinks in proportion to the excess. A CNP shrinks
- * the window, too.
+ * measures the round trip time of an empty path. What a round trip takes beyond
+ * that is time in queues. The window grows by a packet each round trip while
+ * the time in queues is less than a target, and shrinks in proportion to the
+ * excess. A CNP shrinks the window, too.
  *
- * There is no rate: acknowledgments clock the packets, four times in a window.
- * A timer would add its own delay on a busy host.
+ * There is no rate: acknowledgments clock the packets, four times in a window
+ * (arx_cc_burst()). A timer would add its own delay on a busy CPU.
  *
  * A loss alone is no sign of congestion: some links lose packets. Losses shrink
  * the window if they come when the queue is long, or if a large part of a
@@ -20,10 +20,10 @@
 #include "cc.h"
 
 /*
- * Time that packets may spend in queues where no router marks packets. A queue
- * of this length keeps a link busy while a host does something else. If packets
- * are lost in a shorter queue, the target is half of that queue. Each time the
- * path has drained, the target grows by an eighth.
+ * Time that packets may spend in queues, if no router marks packets. A queue of
+ * this length keeps a link busy while a sender's CPU does something else. If
+ * packets are lost in a shorter queue, the target is half of that queue. Each
+ * time the path has drained, the target grows by an eighth.
  */
 #define ARX_DELAY_TARGET	(8ULL * NSEC_PER_MSEC)
 #define ARX_DELAY_TARGET_LEAST	(200ULL * NSEC_PER_USEC)
@@ -47,21 +47,21 @@
 
 /*
  * All flows drain the path at the same times, about once a second (2^30 ns of
- * the time of day): one flow alone would mistake the packets of the others for
- * a longer path, and would get a larger share.
+ * the time of day). A flow that drained alone would mistake the packets of the
+ * other flows for a longer path, and would get a larger share.
  */
 #define ARX_DELAY_TICK		30
 
 /* A longer path takes longer to drain, and drains an eighth as often. */
 #define ARX_DELAY_FAR		(4 * NSEC_PER_MSEC)
 
-/* Round trips for which the path drains, at least. */
+/* The path drains for at least this number of round trips. */
 #define ARX_DELAY_SAMPLES	3
 
 /* The window shrinks by 1/4 for CNPs, and at most by half at a time. */
 #define ARX_DELAY_CNP_SHIFT	2
 
-/* A loss of this part of the window is congestion, beyond some packets. */
+/* A loss of more than 1/8 of the window plus 2 packets is congestion. */
 #define ARX_DELAY_LOSS_PART	8
 #define ARX_DELAY_LOSS_LEAST	2
 
@@ -151,7 +151,7 @@ static void arx_delay_grow(struct arx_cc *cc, u64 queued)
 /*
  * A queue that stays longer than the target although this flow shrinks belongs
  * to flows with a higher target, or with a wrong idea of the path's length.
- * Nothing is lost in such a queue, so the target may be as high.
+ * Nothing is lost in such a queue, so the target may grow to that time.
  */
 static void arx_delay_follow(struct arx_cc *cc, u64 queued)
 {
@@ -196,8 +196,9 @@ static void arx_delay_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
 	if (d->phase == ARX_CC_START && rtt > d->base + d->target / 8)
 		d->phase = ARX_CC_STEADY;
 	/*
-	 * One long round trip may be the host's delay: the window stays. If it
-	 * is the queue's, the next one shrinks the window.
+	 * One long round trip may be the delay of a CPU: the window stays. If a
+	 * queue was long, the next round trip is long, too, and shrinks the
+	 * window.
 	 */
 	if (rtt <= d->base + d->target)
 		arx_delay_grow(cc, queued);
@@ -212,7 +213,10 @@ static void arx_delay_cnp(struct arx_cc *cc, u64 now)
 			 BIT(ARX_DELAY_CNP_SHIFT), now);
 }
 
-/* Packets are lost: because a queue was full, unless the link is lossy. */
+/*
+ * The first loss in a round trip: a sign of a full queue, unless the link has
+ * proved to be lossy.
+ */
 static void arx_delay_judge(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_delay *d = &cc->delay;

@@ -5,9 +5,9 @@
  * counter costs nothing more. The core adds the values of all counters, also of
  * those that have ended, to those of the port.
  *
- * A stage that runs while its QP is unbound may count in the old place a moment
- * longer. So the memory of a counter stays as long as the device, and the next
- * counter takes it over.
+ * A stage that runs while its QP is unbound may still count in the old memory.
+ * So the memory of a counter stays as long as the device, and the next counter
+ * takes it over.
  */
 
 #include <linux/rculist.h>
@@ -32,11 +32,11 @@ static struct arx_counter_mem *arx_counter_new(struct arx_dev *dev)
 	return c;
 }
 
-/* Take memory for a new counter. */
+/* Memory for a new counter, or NULL. */
 static struct arx_counter_mem *arx_counter_take(struct arx_dev *dev)
 {
-	enum arx_counter i;
 	struct arx_counter_mem *c;
+	enum arx_counter i;
 
 	list_for_each_entry(c, &dev->counters.list, link)
 		if (!c->used)
@@ -101,7 +101,7 @@ int arx_counter_unbind_qp(struct ib_qp *ib)
 
 /**
  * arx_counter_dealloc - verb: a counter ends
- * @counter: no QP is bound to it
+ * @counter: a counter without QPs
  *
  * Context: may sleep.
  * Return: 0.
@@ -132,7 +132,7 @@ struct rdma_hw_stats *arx_counter_alloc_stats(struct rdma_counter *counter)
 
 /**
  * arx_counter_update_stats - verb: read a counter
- * @counter: it is in use
+ * @counter: a counter that has been bound to a QP
  *
  * Context: may sleep.
  * Return: 0 or -EINVAL.
@@ -140,8 +140,8 @@ struct rdma_hw_stats *arx_counter_alloc_stats(struct rdma_counter *counter)
 int arx_counter_update_stats(struct rdma_counter *counter)
 {
 	struct arx_dev *dev = to_arx_dev(counter->device);
-	enum arx_counter i;
 	struct arx_counter_mem *c;
+	enum arx_counter i;
 
 	mutex_lock(&dev->counters.lock);
 	c = arx_counter_find(dev, counter->id);

@@ -10,15 +10,14 @@
  *
  * x^300 + x^155 + x^117 + x^89 + 1,
  *
- * so a bit of the message may be removed if it is added to the bits 145, 183,
- * 211 and 300 places later. Done word by word, that moves the whole message
- * into its last 40 bytes, whose CRC is the message's. The generator also
- * divides a shorter polynomial of more terms,
+ * so the CRC stays the same if a bit of the message is removed and added to the
+ * bits 145, 183, 211 and 300 places later. Applied to each word in turn, this
+ * moves the whole message into its last 40 bytes. The generator also divides a
+ * shorter polynomial of more terms,
  *
  * x^120 + x^56 + x^40 + x^33 + x^15 + x^9 + x^8 + x + 1,
  *
- * which moves the 40 bytes into the last 16. Only these 16 bytes go through a
- * table.
+ * which moves the 40 bytes into the last 16. Only these 16 bytes need a table.
  */
 
 #include <linux/crc32.h>
@@ -63,7 +62,7 @@ static __always_inline void arx_crc_short_step(u64 word, u64 *in1, u64 *in2)
 		word >> 16 ^ word >> 9 ^ word >> 8;
 }
 
-/* CRC of the tail, given as words. */
+/* CRC of the tail, whose words are @a to @e. */
 static u32 arx_crc_tail(u64 a, u64 b, u64 c, u64 d, u64 e)
 {
 	__le64 rest[ARX_CRC_REST / ARX_CRC_WORD];
@@ -136,8 +135,11 @@ u32 arx_crc32(u32 crc, const void *p, size_t len)
 	return crc32_le(crc, p, len);
 }
 
-/* The best of a few measurements, because an interrupt may disturb one. */
-static u64 arx_crc_time(u32 (*way)(u32 crc, const void *p, size_t len),
+/*
+ * Nanoseconds that a method takes for a page: the least of several
+ * measurements, because an interrupt may disturb some.
+ */
+static u64 arx_crc_time(u32 (*method)(u32 crc, const void *p, size_t len),
 			const void *page)
 {
 	u64 best = U64_MAX;
@@ -146,7 +148,7 @@ static u64 arx_crc_time(u32 (*way)(u32 crc, const void *p, size_t len),
 	for (i = 0; i < 8; i++) {
 		u64 start = ktime_get_ns();
 
-		way(~0, page, PAGE_SIZE);
+		method(~0, page, PAGE_SIZE);
 		best = min(best, ktime_get_ns() - start);
 	}
 	return best;
@@ -160,8 +162,9 @@ static u32 arx_crc32_kernel(u32 crc, const void *p, size_t len)
 /**
  * arx_crc_init - choose the faster method
  *
- * Context: may sleep, at module load. Without memory the kernel's method is
- * used.
+ * If no page can be allocated, arx_crc32() uses the kernel's method.
+ *
+ * Context: may sleep; at module load.
  */
 void arx_crc_init(void)
 {

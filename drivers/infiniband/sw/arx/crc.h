@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Ethernet's CRC32. */
+/* Ethernet's CRC32, by the fastest method that the machine has. */
 #ifndef ARX_CRC_H
 #define ARX_CRC_H
 

@@ -3,9 +3,11 @@
  * The details of objects in "rdma resource show -dd".
  *
  * A request for details holds the object's memory, but the object may be
- * destroyed meanwhile: these functions read only its own fields, none of the
- * memory that they point to (the header of a ring, a WQE). They take no lock,
- * so values may be a moment apart.
+ * destroyed meanwhile. So these functions read only the object's own fields,
+ * and not the memory to which fields point (the header of a ring, a WQE). The
+ * page table of a region is an exception: the core destroys a region only when
+ * no request reads the region's details. The functions take no lock, so one
+ * value may be older than another.
  */
 
 #include <linux/capability.h>
@@ -21,8 +23,9 @@
  * struct arx_detail - one line of a table of details
  * @name: "rdma" prints "drv_" before it
  * @value: of the object
- * @hex: to be printed so
- * @secret: helps to forge packets: for CAP_NET_ADMIN only, as keys in the core
+ * @hex: "rdma" prints the value in hexadecimal
+ * @secret: the value helps to forge packets: only CAP_NET_ADMIN gets it, as the
+ *	core does with keys
  */
 struct arx_detail {
 	const char *name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Device memory: memory that belongs to the device, for programs that were
- * written for cards with memory of their own. Here it is memory of the kernel,
- * allocated, charged and mapped like a ring.
+ * Device memory, for programs that were written for cards with memory of their
+ * own. arx takes memory of the kernel, which is allocated, charged and mapped
+ * like a ring.
  */
 
 #include <linux/slab.h>
@@ -36,7 +36,7 @@ static struct arx_dm *to_arx_dm(struct ib_dm *ib)
 }
 
 /**
- * arx_dealloc_dm - verb
+ * arx_dealloc_dm - verb: free device memory
  * @ib: memory without regions
  * @attrs: unused
  *

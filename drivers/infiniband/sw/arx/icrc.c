@@ -14,8 +14,10 @@
 /* CRC of the eight bytes of ones that replace an LRH: A17.3.3 */
 #define ARX_ICRC_SEED		0xdebb20e3U
 
-/* The part of the BTH up to its variant byte, after the longest IP header. */
+/* Offset of the byte of the BTH that routers may change (FECN and BECN). */
 #define ARX_BTH_VARIANT		4
+
+/* Bytes of the longest copy of the headers. */
 #define ARX_PSEUDO_MAX	\
 	(sizeof(struct ipv6hdr) + sizeof(struct udphdr) + ARX_BTH_LEN)
 
@@ -62,7 +64,7 @@ static int arx_icrc_mask_headers(void *to, const struct sk_buff *skb)
 	return len + sizeof(*udp) + ARX_BTH_LEN;
 }
 
-/* CRC over the bytes [off, end) from skb->data. */
+/* Continue @crc over the bytes [off, end) from skb->data. */
 static u32 arx_icrc_range(u32 crc, const struct sk_buff *skb, int off, int end)
 {
 	int start = skb_headlen(skb);

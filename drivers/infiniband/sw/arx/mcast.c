@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Multicast: the UD QPs of a group, and the netdev's membership in it. arx
- * joins every group, as if rdma_cm did not join IPv4 groups itself: memberships
- * are counted.
+ * Multicast: the UD QPs of a group, and the netdev's membership in the group.
+ * arx joins every group, although rdma_cm joins IPv4 groups, too: IP counts the
+ * memberships.
  *
- * A QP is attached to a group and not to an address. So the VLANs on the netdev
- * whose addresses the device has become members, too: the VLANs that exist when
- * a QP is attached.
+ * A QP is attached to a group and not to an address. So the VLANs above the
+ * netdev become members, too, because the device has their addresses. These are
+ * the VLANs that exist when a QP is attached.
  *
  * A membership belongs to the netdev's in_device or inet6_dev and ends with it:
  * when the netdev is removed, moves to another network namespace, or gets an
- * MTU too small for IP. The netdev then gets another in_device, whose members
- * are other programs. So a membership holds the in_device that joined, and
- * leaves only that one.
+ * MTU too small for IP. The netdev then gets another in_device, whose
+ * memberships are those of other programs. So a membership holds the in_device
+ * that joined, and leaves only that one.
  */
 
 #include <linux/if_vlan.h>
@@ -60,11 +60,10 @@ struct arx_group {
  * @link: in arx_joins
  * @group_link: in arx_group.joins
  * @addr: the group's GID
- * @in_dev: held; the member, if the group is an IPv4 one
- * @idev: held; the member, if the group is an IPv6 one
+ * @in_dev: IPv4: the in_device that joined, held; else NULL
+ * @idev: IPv6: the inet6_dev that joined, held; else NULL
  *
- * The member holds its netdev, so the end of the netdev waits for
- * arx_mcast_leave().
+ * Both hold the netdev, so the end of the netdev waits for arx_mcast_leave().
  */
 struct arx_join {
 	struct list_head link;
@@ -109,12 +108,12 @@ struct arx_member {
  * struct arx_datagram - a datagram for a group, which waits to be delivered
  * @link: in arx_dev.mcast.waiting
  * @skb: held
- * @run: of @skb; @grh is its GRH
- * @grh: see @run
+ * @run: of @skb, with its GRH in @grh
+ * @grh: copy of the GRH, which was on a stack
  * @l3: layer-3 domain in which it arrived
  * @from: its source address, v4-mapped for IPv4
  * @group: its destination address, v4-mapped for IPv4
- * @next: number of the first member that has not got it
+ * @next: number of the next member that gets the datagram
  */
 struct arx_datagram {
 	struct list_head link;
@@ -206,7 +205,7 @@ static void arx_leave(struct arx_join *join)
 	kfree(join);
 }
 
-/* True if a netdev is a member. A membership that has ended is forgotten. */
+/* True if a netdev is a member. Frees a membership that has ended. */
 static bool arx_has_joined(const struct arx_group *group,
 			   struct net_device *netdev)
 {
@@ -223,8 +222,8 @@ static bool arx_has_joined(const struct arx_group *group,
 }
 
 /*
- * IP does the whole join, the netdev's filter included. A membership that
- * has not ended stays.
+ * Make a netdev a member, unless it is one. IP does the whole join, with the
+ * netdev's filter.
  */
 static int arx_join(struct arx_group *group, struct net_device *netdev)
 {
@@ -251,11 +250,10 @@ static int arx_join(struct arx_group *group, struct net_device *netdev)
 }
 
 /**
- * arx_mcast_leave - end the memberships of a netdev that leaves its network
- *	namespace or is removed
- * @netdev: any netdev
+ * arx_mcast_leave - end the memberships of a netdev
+ * @netdev: any netdev, which leaves its network namespace or is removed
  *
- * Memberships of the netdev end; QPs stay attached to their groups.
+ * QPs stay attached to their groups.
  *
  * Context: RTNL is held.
  */
@@ -269,7 +267,10 @@ void arx_mcast_leave(const struct net_device *netdev)
 			arx_leave(join);
 }
 
-/* A VLAN that cannot join has no addresses, so no QP uses it. */
+/*
+ * Make a VLAN in the namespace of the device a member. A VLAN that cannot join
+ * has no addresses, so no QP uses it.
+ */
 static int arx_group_join_vlan(struct net_device *upper,
 			       struct netdev_nested_priv *priv)
 {
@@ -292,8 +293,8 @@ static void arx_group_leave(struct arx_group *group)
 }
 
 /*
- * Called for each QP that is attached: a membership may have ended since the
- * first one was, and there may be other VLANs.
+ * Make the netdev and its VLANs members. Called for each QP that is attached: a
+ * membership may have ended since the last call, and there may be new VLANs.
  */
 static int arx_group_join(struct arx_group *group)
 {
@@ -561,7 +562,10 @@ static bool arx_mcast_continue(struct arx_dev *dev,
 	return next;
 }
 
-/* Only this work removes datagrams while the device receives. */
+/*
+ * Make some copies of the first datagram that waits. Only this work removes
+ * datagrams while the device receives.
+ */
 static void arx_mcast_work(struct work_struct *work)
 {
 	struct arx_dev *dev = container_of(work, struct arx_dev, mcast.work);
@@ -576,7 +580,7 @@ static void arx_mcast_work(struct work_struct *work)
 
 /**
  * arx_mcast_init - start without groups
- * @dev: device
+ * @dev: new device
  */
 void arx_mcast_init(struct arx_dev *dev)
 {
@@ -606,8 +610,9 @@ void arx_mcast_exit(struct arx_dev *dev)
 }
 
 /*
- * Leave a datagram to the work. False if too many wait or without memory. The
- * reserves of the memory management are needed elsewhere.
+ * Leave a datagram to the work. False if too many wait, or if there is no
+ * memory. A packet in the memory management's reserves is not kept: the
+ * reserves are needed to free memory.
  */
 static bool arx_mcast_defer(struct arx_dev *dev, const struct arx_l3_key *l3,
 			    const struct in6_addr *from,
@@ -655,8 +660,8 @@ static bool arx_mcast_defer(struct arx_dev *dev, const struct arx_l3_key *l3,
  * @skb: the datagram; may have lost socket, route and netdev afterwards
  * @run: of @skb; unchanged
  *
- * Copies for many QPs are left to a work, which yields to other programs, and
- * so are the datagrams behind one that waits.
+ * Copies for many QPs are left to a work, which yields to other programs. While
+ * datagrams wait for the work, later ones wait behind them.
  *
  * Context: softirq, in a section.
  */

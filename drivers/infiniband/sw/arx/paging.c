@@ -15,9 +15,9 @@
  *			has the pages found before it does
  *
  * A job may take any time: swap, a file on the network, a program that serves
- * page faults of its own or of another process. So no code waits for jobs. A
- * job has the number of its QP instead of a pointer, and a reference to the
- * region's memory; both may end before the job does.
+ * page faults of its own or of another process. So no stage, QP or region waits
+ * for a job. A job has the number of its QP instead of a pointer, and a
+ * reference to the page table: QP and region may end before the job does.
  */
 
 #include <linux/module.h>
@@ -28,7 +28,10 @@
 #include "paging.h"
 #include "schedule.h"
 
-/* Bytes that one job finds: a stage goes on while the next ones are found. */
+/*
+ * Bytes that one job finds, at most. A stage uses the first pages of a message
+ * while the next job finds the pages behind them.
+ */
 #define ARX_PAGING_MOST	(4U * 1024 * 1024)
 
 /**
@@ -36,8 +39,9 @@
  * @work: the job, in process context
  * @pages: with a reference to their memory
  * @qpn: the QP that waits
- * @request: its requester waits; else its responder
- * @dropped: a UC WRITE lacked the pages: if there are none, no one is to know
+ * @request: the requester waits; else the responder
+ * @dropped: a UC WRITE lacked the pages and was dropped: a failure of the job
+ *	is reported to nobody
  */
 struct arx_paging_job {
 	struct work_struct work;
@@ -55,7 +59,7 @@ static struct workqueue_struct *arx_paging_wq;
  */
 static void arx_paging_done(const struct arx_paging_job *job, int err)
 {
-	/* The process keeps changing its memory: look again. */
+	/* -EAGAIN: the process keeps changing its memory, so look again. */
 	const void *result = err && err != -EAGAIN && !job->dropped ?
 			     ARX_PAGING_FAILED : NULL;
 	struct arx_paging *paging;
@@ -149,9 +153,9 @@ static u32 arx_paging_request(const struct arx_qp *qp,
  * @paging: of its requester or responder
  * @want: the pages
  *
- * A stage waits for one job at a time. If the pages that were found are not
- * those that it needs now, it asks again. A job that found nothing answers only
- * for its own request: the process may have mapped the memory since then.
+ * A stage waits for one job at a time. If the job found other pages than the
+ * stage needs now, another job begins. A job that found nothing counts for its
+ * own request only: the process may have mapped the memory since then.
  *
  * Context: in a section, bottom halves off; lock of the stage held.
  * Return: true if the stage must wait, and is started again; false if the
@@ -174,7 +178,7 @@ bool arx_paging_wait(struct arx_qp *qp, struct arx_paging *paging,
 }
 
 /**
- * arx_paging_init - called before any QP is created
+ * arx_paging_init - make the workqueue of the jobs, before any QP is created
  *
  * Context: may sleep.
  * Return: 0 or -ENOMEM.

@@ -97,19 +97,19 @@ static __be16 arx_pma_get(const struct arx_dev *dev,
 }
 
 /**
- * arx_process_mad - verb: answer a MAD for the device itself
+ * arx_process_mad - verb: respond to a MAD for the device itself
  * @ib: device
  * @flags: unused: no key protects counters that can only be read
  * @port: its port
  * @wc: unused
  * @grh: unused
- * @in: any MAD that QP1 received, or a question of the core
- * @out: receives the answer
+ * @in: any MAD that QP1 received, or a request of the core
+ * @out: receives the response
  * @size: unused: of @out
- * @pkey_index: receives the answer's P_Key index
+ * @pkey_index: receives the P_Key index of the response
  *
- * Set of PortCounters, which would reset them, is not supported: any node could
- * reset counters that other nodes watch.
+ * Set() of PortCounters would reset the counters. It is refused, because any
+ * node could reset counters that other nodes watch.
  *
  * Return: what the core must do with @in and @out.
  */
@@ -118,25 +118,25 @@ int arx_process_mad(struct ib_device *ib, int flags, u32 port,
 		    const struct ib_mad *in, struct ib_mad *out, size_t *size,
 		    u16 *pkey_index)
 {
-	const struct ib_pma_mad *question = (const void *)in;
-	struct ib_pma_mad *answer = (void *)out;
-	struct ib_mad_hdr *hdr = &answer->mad_hdr;
+	const struct ib_pma_mad *request = (const void *)in;
+	struct ib_pma_mad *response = (void *)out;
+	struct ib_mad_hdr *hdr = &response->mad_hdr;
 
-	/* An answer gets no answer. */
+	/* A response gets no response. */
 	if (in->mad_hdr.mgmt_class != IB_MGMT_CLASS_PERF_MGMT ||
 	    (in->mad_hdr.method != IB_MGMT_METHOD_GET &&
 	     in->mad_hdr.method != IB_MGMT_METHOD_SET))
 		return IB_MAD_RESULT_SUCCESS;
 
-	memset(answer, 0, sizeof(*answer));
-	*hdr = question->mad_hdr;
+	memset(response, 0, sizeof(*response));
+	*hdr = request->mad_hdr;
 	hdr->method = IB_MGMT_METHOD_GET_RESP;
 	*pkey_index = 0;
-	if (question->mad_hdr.class_version != 1)
+	if (request->mad_hdr.class_version != 1)
 		hdr->status = cpu_to_be16(IB_MGMT_MAD_STATUS_BAD_VERSION);
-	else if (question->mad_hdr.method != IB_MGMT_METHOD_GET)
+	else if (request->mad_hdr.method != IB_MGMT_METHOD_GET)
 		hdr->status = cpu_to_be16(IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD);
 	else
-		hdr->status = arx_pma_get(to_arx_dev(ib), question, answer);
+		hdr->status = arx_pma_get(to_arx_dev(ib), request, response);
 	return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_REPLY;
 }

@@ -26,11 +26,11 @@ u32 arx_port_mtu(const struct arx_dev *dev)
 }
 
 /*
- * The netdev's speed, which may be read under RTNL only. A query reads it if
- * the stored value is a second old, or the port has changed since, and if RTNL
- * is free: it neither waits for RTNL nor keeps others from it, however often a
- * program queries. Netdev events do not read the speed: some run with the
- * netdev's own lock held, which reading takes.
+ * The netdev's speed in Mbit/s, which may be read under RTNL only. A query
+ * reads the speed if the stored value is a second old, or if the port has
+ * changed since, and if RTNL is free. So programs that query often neither wait
+ * for RTNL nor keep it busy. Netdev events do not read the speed: some run with
+ * the netdev's own lock held, which reading takes.
  *
  * ib_get_eth_speed() takes RTNL each time, logs a warning for each netdev with
  * unknown speed, and rounds 2.5 Gbit/s up to 10.
@@ -54,8 +54,8 @@ static u32 arx_port_speed(struct arx_dev *dev)
 }
 
 /*
- * The rate that "rdma link" and applications see: the next lower one. The
- * lowest rate, 2.5 Gbit/s, also stands for less.
+ * The rate that "rdma link" and applications see: the highest one that the
+ * netdev's speed reaches. The lowest rate, 2.5 Gbit/s, also stands for less.
  */
 static void arx_port_rate(struct arx_dev *dev, struct ib_port_attr *attr)
 {
@@ -96,7 +96,7 @@ static u8 arx_port_phys_state(const struct arx_dev *dev)
 }
 
 /**
- * arx_query_port - verb
+ * arx_query_port - verb: attributes of the port
  * @ib: device
  * @port: its port
  * @attr: receives the attributes; the core has zeroed it
@@ -126,10 +126,10 @@ int arx_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 }
 
 /**
- * arx_query_pkey - verb
+ * arx_query_pkey - verb: an entry of the P_Key table
  * @ib: device
  * @port: its port
- * @index: in the table of P_Keys, which has one entry
+ * @index: in the table, which has one entry
  * @pkey: receives the P_Key
  *
  * Return: 0 or -EINVAL.
@@ -143,10 +143,10 @@ int arx_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
 }
 
 /**
- * arx_get_port_immutable - verb
+ * arx_get_port_immutable - verb: attributes that never change
  * @ib: device
  * @port: its port
- * @immutable: receives what never changes
+ * @immutable: receives the attributes
  *
  * Return: 0.
  */
@@ -161,7 +161,7 @@ int arx_get_port_immutable(struct ib_device *ib, u32 port,
 }
 
 /**
- * arx_get_link_layer - verb
+ * arx_get_link_layer - verb: the link layer of the port
  * @ib: device
  * @port: its port
  *

@@ -18,12 +18,12 @@
 #define ARX_SOCK_LEAST		(128 * 1024)
 #define ARX_SOCK_MOST		(1024 * 1024)
 
-/* Half of sk_sndbuf should have left by then, with the way to the next turn. */
+/* Half of sk_sndbuf should leave, and the next turn begin, in this time. */
 #define ARX_SOCK_DRAIN_NS	(2 * NSEC_PER_MSEC)
 
 /*
- * FULL: a stage waits until half of the socket's bytes have left, and nobody
- * else starts it. DRAINED: they have left, and the QP is scheduled.
+ * FULL: a stage waits until half of the socket's bytes have left, and only the
+ * socket starts it. DRAINED: they have left, and the QP is scheduled.
  */
 enum arx_sock_state {
 	ARX_SOCK_ROOM,
@@ -43,10 +43,7 @@ static bool arx_sock_becomes(struct arx_qp *qp, enum arx_sock_state from,
 	return cmpxchg(&qp->tx_state, from, to) == from;
 }
 
-/*
- * A packet has left. True if a stage waits for that, or for the present number
- * of bytes.
- */
+/* A packet has left. True if a stage waits for this. */
 static bool arx_sock_wakes(struct arx_qp *qp)
 {
 	bool wakes = false;
@@ -57,7 +54,8 @@ static bool arx_sock_wakes(struct arx_qp *qp)
 	    arx_sock_is_drained(qp->tx_sk))
 		wakes |= arx_sock_becomes(qp, ARX_SOCK_FULL, ARX_SOCK_DRAINED);
 	/*
-	 * A dropped packet ends, too, but does not reduce the number of bytes.
+	 * The end of a dropped packet must not count: its bytes were added just
+	 * before, so no fewer bytes are queued than tx_level.
 	 */
 	if (sk_wmem_alloc_get(qp->tx_sk) < READ_ONCE(qp->tx_level))
 		wakes |= xchg(&qp->tx_level, 0);
@@ -115,9 +113,9 @@ int arx_sock_init(struct arx_qp *qp)
  * arx_sock_forget - keep packets in flight from waking a QP
  * @qp: about to be destroyed, after arx_section_wait()
  *
- * From then on none of them leads to @qp, and a grace period later none leads
- * into this module, except for a task that was preempted on its way there, for
- * which arx_exit() waits.
+ * From then on no packet leads to @qp. A grace period later no packet leads
+ * into this module, except through a task that was preempted on its way here:
+ * for that task arx_exit() waits.
  *
  * Context: any.
  */
@@ -187,8 +185,8 @@ bool arx_sock_is_empty(struct arx_qp *qp)
  * A stage goes on after half of the socket's bytes have left. If all have left
  * by now, the netdev had nothing to send, or a virtual card's consumer takes
  * all at long intervals: more must be queued. If even half took long, the
- * netdev is slow, and what is queued only delays the traffic of all, until a
- * qdisc such as CoDel drops it.
+ * netdev is slow. What is queued then only delays the traffic of everybody,
+ * until a qdisc such as CoDel drops packets.
  */
 static void arx_sock_adapt(struct arx_qp *qp)
 {

@@ -38,7 +38,7 @@ int arx_alloc_ucontext(struct ib_ucontext *ib, struct ib_udata *udata)
 /**
  * arx_query_ucontext - verb: another process imports an open device
  * @ib: the context
- * @attrs: of the command; the core has answered it
+ * @attrs: of the command, to which the core has responded
  *
  * Return: 0.
  */

@@ -186,7 +186,7 @@ static bool arx_has_payload(const struct arx_headers *h)
 	       h->op == ARX_OP_ATOMIC_WRITE;
 }
 
-/* Set the fields of @h that the opcode defines. */
+/* Set the fields of @h that the opcode defines; -EINVAL: to be dropped. */
 static int arx_opcode_read(struct arx_headers *h, u8 opcode)
 {
 	const struct arx_opcode *o = &arx_opcodes[opcode & ARX_CODE];
@@ -307,10 +307,11 @@ static void *arx_write_atomic_eth(const struct arx_headers *h,
 	return eth + 1;
 }
 
-static void arx_write_aeth(const struct arx_headers *h, void *to)
+static void *arx_write_aeth(const struct arx_headers *h, void *to)
 {
 	put_unaligned_be32(FIELD_PREP(ARX_AETH_SYNDROME, h->syndrome) |
 			   FIELD_PREP(ARX_AETH_MSN, h->msn & ARX_PSN_MASK), to);
+	return to + ARX_AETH_LEN;
 }
 
 /**
@@ -339,10 +340,8 @@ int arx_headers_write(const struct arx_headers *h, void *to)
 		p = arx_write_reth(h, p);
 	if (arx_has_atomic_eth(h))
 		p = arx_write_atomic_eth(h, p);
-	if (arx_has_aeth(h)) {
-		arx_write_aeth(h, p);
-		p += ARX_AETH_LEN;
-	}
+	if (arx_has_aeth(h))
+		p = arx_write_aeth(h, p);
 	if (h->op == ARX_OP_ATOMIC_ACK) {
 		put_unaligned_be64(h->orig, p);
 		p += ARX_ATOMIC_ACK_LEN;
@@ -371,7 +370,7 @@ void arx_bth_next(const void *last, void *to)
 	bth->psn = cpu_to_be32(arx_psn_add(be32_to_cpu(bth->psn), 1));
 }
 
-/* Read the BTH without the opcode, which was read before. */
+/* Read the BTH except the opcode, from which @h already has its fields. */
 static int arx_read_bth(struct arx_headers *h, const struct arx_bth *bth)
 {
 	u32 qpn = be32_to_cpu(bth->qpn);
@@ -567,9 +566,9 @@ void arx_headers_part(const struct arx_headers *run, u32 i, bool ends,
 }
 
 /* 9.7.5.2.8 table 45, in units of 10 microseconds */
-static const u16 arx_rnr_timers[] = {
-	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384,
-	512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+static const u32 arx_rnr_timers[ARX_AETH_VALUE + 1] = {
+	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256,
+	384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
 	24576, 32768, 49152,
 };
 
@@ -581,18 +580,18 @@ static const u16 arx_rnr_timers[] = {
  */
 u32 arx_rnr_timer_us(u8 timer)
 {
-	timer &= ARX_AETH_VALUE;
-	return timer ? arx_rnr_timers[timer] * 10 : 655360;
+	return arx_rnr_timers[timer & ARX_AETH_VALUE] * 10;
 }
 
 /**
  * arx_wire_group - replace interface-local scope of a group by link-local scope
  * @addr: any address, v4-mapped for IPv4
  *
- * A card uses only the MAC address that belongs to an MGID, which is the same
- * for both scopes. IP neither sends nor receives packets to groups of
- * interface-local scope (RFC 4291, 2.7 and errata 3480), but programs name such
- * groups: ib_send_bw does by default.
+ * IP neither sends nor receives packets to groups of interface-local scope
+ * (RFC 4291, 2.7 and errata 3480), but programs name such groups: ib_send_bw
+ * does by default. With a network card these programs work, because a card uses
+ * only the MAC address that belongs to an MGID, which is the same for both
+ * scopes.
  *
  * Context: any.
  */

@@ -24,7 +24,7 @@ struct in6_addr;
 #define ARX_GRH_LEN		40
 #define ARX_GSI_QKEY		0x80010000U
 
-/* Operation of a packet; the first half of a BTH opcode's meaning. */
+/* Operation of a packet: the BTH opcode without service and flags. */
 enum arx_op {
 	ARX_OP_SEND,
 	ARX_OP_WRITE,
@@ -37,7 +37,7 @@ enum arx_op {
 	ARX_OP_FLUSH,
 	ARX_OP_ATOMIC_WRITE,
 	ARX_OP_CNP,
-	ARX_OP_RESERVED,	/* RC, XRC: undefined opcode, to be refused */
+	ARX_OP_RESERVED,	/* RC, XRC: undefined opcode, gets a NAK */
 };
 
 /*
@@ -50,7 +50,7 @@ static inline bool arx_is_rd(enum arx_op op)
 				     op <= ARX_OP_ATOMIC_WRITE);
 }
 
-/* True if a responder sends it, to a completer; else it is a request. */
+/* True if a responder sends @op, to a completer; false if @op is a request. */
 static inline bool arx_is_response(enum arx_op op)
 {
 	return op == ARX_OP_READ_RESPONSE || op == ARX_OP_ACK ||

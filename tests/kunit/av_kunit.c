@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* av.c: address vectors. The GID cache of the core is left out. */
+/* av.c: address vectors, without the GID cache of the core. */
 
 /* qp_fixture.c has these for the other suites. */
 #define arx_av_create	av_under_test_create

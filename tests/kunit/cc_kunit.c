@@ -43,7 +43,7 @@ struct flow {
 	u64 bytes;
 };
 
-/* What a sender gets to know, and when. */
+/* What a sender is notified of, and when. */
 struct news {
 	u64 time;
 	u32 psn;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ids.c */
+/* ids.c: unique numbers, their look-up, and how long they are quarantined. */
 
 #include <kunit/test.h>
 

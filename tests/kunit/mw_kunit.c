@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* mw.c: what may be bound, what a window allows, and how its access ends. */
+/* mw.c: what may be bound, what a window allows, how access by it ends. */
 
 #include <kunit/test.h>
 

@@ -998,6 +998,21 @@ int pair_recv(struct pair *p, int side, u64 id, u32 at, u32 len)
 	return err;
 }
 
+/* A receive of an SRQ, into the second side's memory. */
+void pair_srq_recv(struct kunit *test, struct pair *p, struct arx_srq *srq,
+		   u64 id, u32 lkey, u32 len)
+{
+	struct ib_sge sge = {
+		.addr = (uintptr_t)p->side[1].buf,
+		.length = len,
+		.lkey = lkey,
+	};
+	struct ib_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
+	const struct ib_recv_wr *bad;
+
+	KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
+}
+
 struct ib_wc pair_poll(struct arx_cq *cq)
 {
 	struct ib_wc wc = { .wr_id = NO_WC };

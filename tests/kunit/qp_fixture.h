@@ -165,6 +165,8 @@ int pair_send(struct pair *p, int side, enum ib_wr_opcode op, u64 id,
 int pair_atomic(struct pair *p, int side, enum ib_wr_opcode op, u64 id, u32 at,
 		u32 there, u64 compare_add, u64 swap);
 int pair_recv(struct pair *p, int side, u64 id, u32 at, u32 len);
+void pair_srq_recv(struct kunit *test, struct pair *p, struct arx_srq *srq,
+		   u64 id, u32 lkey, u32 len);
 
 /* The oldest completion, or id NO_WC. */
 #define NO_WC	(~0ULL)

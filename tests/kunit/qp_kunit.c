@@ -446,21 +446,6 @@ static struct arx_srq *make_srq(struct kunit *test, struct pair *p,
 	return srq;
 }
 
-/* A receive into the second side's memory. */
-static void srq_recv(struct kunit *test, struct arx_srq *srq, struct pair *p,
-		     u64 id, u32 lkey, u32 len)
-{
-	struct ib_sge sge = {
-		.addr = (uintptr_t)p->side[1].buf,
-		.length = len,
-		.lkey = lkey,
-	};
-	struct ib_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
-	const struct ib_recv_wr *bad;
-
-	KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
-}
-
 /* Kernel verbs leave an application's mapped ring alone. */
 static void qp__not_by_kernel_verbs(struct kunit *test)
 {
@@ -496,8 +481,8 @@ static void qp__error_with_srq(struct kunit *test)
 	struct side *s = &p->side[1];
 	struct arx_run run;
 
-	srq_recv(test, srq, p, 5, p->dma->lkey, 4096);
-	srq_recv(test, srq, p, 6, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, srq, 5, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, srq, 6, p->dma->lkey, 4096);
 	pair_make_qp(test, p, 1, IB_QPT_RC);
 	p->attr.dest_qp_num = ABSENT_QPN;
 	pair_bring(test, p, 1, IB_QPS_RTR);
@@ -528,8 +513,8 @@ static void qp__uc_with_srq(struct kunit *test)
 	struct side *s = &p->side[1];
 	struct arx_run run;
 
-	srq_recv(test, srq, p, 5, p->dma->lkey, 100);
-	srq_recv(test, srq, p, 6, p->dma->lkey, 100);
+	pair_srq_recv(test, p, srq, 5, p->dma->lkey, 100);
+	pair_srq_recv(test, p, srq, 6, p->dma->lkey, 100);
 	pair_connect(test, p, IB_QPT_UC);
 
 	run = pair_run(p, 1, ARX_OP_WRITE, ARX_FIRST | ARX_LAST | ARX_IMM, PSN,
@@ -570,13 +555,13 @@ static void qp__srq_of_another_pd(struct kunit *test)
 	srq = make_srq(test, p, pd);
 	pair_connect(test, p, IB_QPT_RC);
 
-	srq_recv(test, srq, p, 1, dma->lkey, 100);
+	pair_srq_recv(test, p, srq, 1, dma->lkey, 100);
 	pair_send(p, 0, IB_WR_SEND, 2, IB_SEND_SIGNALED, 0, 8);
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
 	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
 
 	/* The QP's PD does not matter. */
-	srq_recv(test, srq, p, 1, p->dma->lkey, 100);
+	pair_srq_recv(test, p, srq, 1, p->dma->lkey, 100);
 	pair_send(p, 0, IB_WR_SEND, 3, IB_SEND_SIGNALED, 0, 8);
 	EXPECT_WC(test, &s->rcq, 1, IB_WC_LOC_PROT_ERR);
 	EXPECT_WC(test, &p->side[0].scq, 3, IB_WC_REM_OP_ERR);

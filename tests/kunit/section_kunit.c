@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* section.c */
+/* section.c: the waiter waits for sections that were entered before. */
 
 #include <kunit/test.h>
 #include <linux/completion.h>

@@ -139,45 +139,38 @@ static void exchange_one(struct kunit *test, u32 id, u32 len)
 /*
  * One after the other: PSNs wrap, and no state of one message affects the next.
  */
-static void stages__exchange(struct kunit *test)
+static void exchange_all(struct kunit *test)
 {
 	const struct exchange *x = test->param_value;
 	struct pair *p = test->priv;
 	u32 id;
 
-	pair_connect(test, p, IB_QPT_RC);
 	p->dev.port_active = !x->wire;
 	for (id = 0; id < 2 * ARRAY_SIZE(sizes); id++)
 		exchange_one(test, id, sizes[id % ARRAY_SIZE(sizes)]);
 	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
+}
+
+static void stages__exchange(struct kunit *test)
+{
+	pair_connect(test, test->priv, IB_QPT_RC);
+	exchange_all(test);
 }
 
 /* The same between a requester and a responder that lack the other half. */
 static void stages__halves(struct kunit *test)
 {
-	const struct exchange *x = test->param_value;
-	struct pair *p = test->priv;
-	u32 id;
-
-	pair_connect_halves(test, p);
-	p->dev.port_active = !x->wire;
-	for (id = 0; id < 2 * ARRAY_SIZE(sizes); id++)
-		exchange_one(test, id, sizes[id % ARRAY_SIZE(sizes)]);
-	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
+	pair_connect_halves(test, test->priv);
+	exchange_all(test);
 }
 
 /* The same by XRC. */
 static void stages__xrc(struct kunit *test)
 {
-	const struct exchange *x = test->param_value;
 	struct pair *p = test->priv;
-	u32 id;
 
 	pair_connect_xrc(test, p);
-	p->dev.port_active = !x->wire;
-	for (id = 0; id < 2 * ARRAY_SIZE(sizes); id++)
-		exchange_one(test, id, sizes[id % ARRAY_SIZE(sizes)]);
-	KUNIT_EXPECT_EQ(test, !p->sent, !x->wire);
+	exchange_all(test);
 	arx_destroy_srq(&p->xrc.ib, NULL);
 }
 

@@ -19,20 +19,6 @@ static struct pair *by_wire(struct kunit *test)
 	return p;
 }
 
-static void srq_recv(struct kunit *test, struct pair *p, struct arx_srq *srq,
-		     u64 id, u32 lkey, u32 len)
-{
-	struct ib_sge sge = {
-		.addr = (uintptr_t)p->side[1].buf,
-		.length = len,
-		.lkey = lkey,
-	};
-	struct ib_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
-	const struct ib_recv_wr *bad;
-
-	KUNIT_ASSERT_EQ(test, 0, arx_post_srq_recv(&srq->ib, &wr, &bad));
-}
-
 static struct arx_run send_run(struct pair *p, int flags, u32 psn, u32 srqn,
 			       u32 len)
 {
@@ -88,7 +74,7 @@ static struct arx_srq *make_wrong(struct kunit *test, struct pair *p,
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	pair_make_xrc_srq(test, p, srq, &p->pd, &p->side[1].rcq,
 			  wrong == WRONG_DOMAIN ? other : &p->xrcd);
-	srq_recv(test, p, srq, 9, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, srq, 9, p->dma->lkey, 4096);
 	if (wrong == WRONG_TYPE)
 		srq->ib.srq_type = IB_SRQT_BASIC;
 	if (wrong == WRONG_NUMBER)
@@ -143,7 +129,7 @@ static void xrc__other_srq_in_message(struct kunit *test)
 	struct arx_run run;
 
 	other->ib.srq_type = IB_SRQT_XRC;
-	srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
 	run = send_run(p, ARX_FIRST, PSN, p->xrc.id.nr, MTU);
 	pair_rx(p, 1, &run);
 	run = send_run(p, ARX_LAST, PSN + 1, other->id.nr, 8);
@@ -169,7 +155,7 @@ static void xrc__wqe_of_other_srq(struct kunit *test)
 	struct arx_run run;
 
 	other->ib.srq_type = IB_SRQT_XRC;
-	srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
 	run = send_run(p, WHOLE, PSN, p->xrc.id.nr, 8);
 	arx_iter_sge(&run.payload, &p->dev, &p->pd.ib, &none, 1, 0);
 	KUNIT_EXPECT_EQ(test, pair_rx(p, 1, &run), -EFAULT);
@@ -190,7 +176,7 @@ static void xrc__srq_ends_in_message(struct kunit *test)
 	struct pair *p = by_wire(test);
 	struct arx_run run;
 
-	srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
 	run = send_run(p, ARX_FIRST, PSN, p->xrc.id.nr, MTU);
 	pair_rx(p, 1, &run);
 	arx_destroy_srq(&p->xrc.ib, NULL);
@@ -209,8 +195,8 @@ static void xrc__flush_in_message(struct kunit *test)
 	int gone;
 
 	for (gone = 0; gone < 2; gone++) {
-		srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
-		srq_recv(test, p, &p->xrc, 6, p->dma->lkey, 4096);
+		pair_srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
+		pair_srq_recv(test, p, &p->xrc, 6, p->dma->lkey, 4096);
 		run = send_run(p, ARX_FIRST, PSN, p->xrc.id.nr, MTU);
 		pair_rx(p, 1, &run);
 		if (gone)
@@ -245,7 +231,7 @@ static void xrc__two_srqs(struct kunit *test)
 		struct arx_cq *cq = i % 2 ? &s->scq : &s->rcq;
 		struct ib_wc wc;
 
-		srq_recv(test, p, srq[i % 2], i, p->dma->lkey, 4096);
+		pair_srq_recv(test, p, srq[i % 2], i, p->dma->lkey, 4096);
 		run = send_run(p, WHOLE, PSN + i, srq[i % 2]->id.nr, 0);
 		pair_rx(p, 1, &run);
 		EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + i);
@@ -255,7 +241,7 @@ static void xrc__two_srqs(struct kunit *test)
 	}
 
 	/* A receive WQE with an lkey of another PD than its SRQ's. */
-	srq_recv(test, p, srq[1], 7, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, srq[1], 7, p->dma->lkey, 4096);
 	run = send_run(p, WHOLE, PSN + 6, srq[1]->id.nr, 8);
 	pair_rx(p, 1, &run);
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_REM_OP), PSN + 6);
@@ -370,7 +356,7 @@ static void xrc__srq_events(struct kunit *test)
 	struct side *s = &p->side[1];
 	struct arx_run run;
 
-	srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
 	KUNIT_ASSERT_EQ(test, 0, arx_modify_srq(&p->xrc.ib, &attr, IB_SRQ_LIMIT,
 						NULL));
 	run = send_run(p, WHOLE, PSN, p->xrc.id.nr, 8);
@@ -396,7 +382,7 @@ static void xrc__cq_overrun(struct kunit *test)
 	struct arx_run run;
 
 	s->rcq.overflown = true;
-	srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
+	pair_srq_recv(test, p, &p->xrc, 5, p->dma->lkey, 4096);
 	run = send_run(p, WHOLE, PSN, p->xrc.id.nr, 8);
 	pair_rx(p, 1, &run);
 	pair_settle(p);

@@ -28,7 +28,7 @@
  * @psn: PSN to send next
  * @timed: when the packet left that measures the round trip, 0: none does
  * @timed_psn: its PSN
- * @flying: packets sent, neither acknowledged nor known to be lost
+ * @in_flight: packets sent, neither acknowledged nor known to be lost
  * @notified: when its receiver sent the last CNP
  * @bytes: delivered in the measured time
  */
@@ -38,7 +38,7 @@ struct flow {
 	u32 psn;
 	u64 timed;
 	u32 timed_psn;
-	u32 flying;
+	u32 in_flight;
 	u64 notified;
 	u64 bytes;
 };
@@ -141,7 +141,7 @@ static void link_send(struct link *l, u32 i)
 		f->timed_psn = f->psn;
 	}
 	f->psn++;
-	f->flying++;
+	f->in_flight++;
 	if (l->measure) {
 		l->sent++;
 		l->dropped += packets >= l->limit;
@@ -158,12 +158,12 @@ static void link_engage(struct link *l, struct flow *f)
 	f->engaged = true;
 }
 
-static void link_tell(struct link *l, const struct news *news)
+static void link_notify(struct link *l, const struct news *news)
 {
 	struct flow *f = &l->flow[news->flow];
 	u64 rtt = 0;
 
-	f->flying--;
+	f->in_flight--;
 	if (news->lost) {
 		link_engage(l, f);
 		if (f->timed && f->timed_psn == news->psn)
@@ -195,7 +195,7 @@ static u64 link_pump(struct link *l, u32 i, u64 until)
 	u64 wait = 0;
 
 	local_bh_disable();
-	while (f->flying < (f->engaged ? f->cc.window : WINDOW)) {
+	while (f->in_flight < (f->engaged ? f->cc.window : WINDOW)) {
 		wait = f->engaged ? arx_cc_wait(&f->cc, l->now) : 0;
 		if (wait)
 			break;
@@ -226,7 +226,7 @@ static void link_run(struct link *l, u64 ns)
 
 			if (news->time > l->now)
 				break;
-			link_tell(l, news);
+			link_notify(l, news);
 			l->head++;
 		}
 		for (i = 0; i < l->n; i++)

@@ -6,13 +6,6 @@
 
 source "$(dirname "$0")/lib.sh"
 
-# gid h1|h2 PATTERN: the index of the first GID that matches
-gid() {
-	h"${1#h}" ibv_devinfo -v -d "$driver${1#h}" |
-		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" |
-			head -n 1
-}
-
 # pingpong KIND OPTION...: over IPv4 unless -g is given
 pingpong() {
 	local kind=$1
@@ -210,8 +203,8 @@ all_by_packets() {
 full && iterations=1000 || iterations=100
 ! debug_kernel || iterations=30
 hosts
-gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
-gid61=$(gid h1 "$ip61") gid62=$(gid h2 "$ip62")
+gid1=$(gid_index h1 "::ffff:$ip1") gid2=$(gid_index h2 "::ffff:$ip2")
+gid61=$(gid_index h1 "$ip61") gid62=$(gid_index h2 "$ip62")
 [[ $gid1 && $gid2 && $gid61 && $gid62 ]] ||
 	fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
 

@@ -8,13 +8,6 @@
 
 source "$(dirname "$0")/lib.sh"
 
-# gid h1|h2 PATTERN: the index of the first GID that matches
-gid() {
-	"$1" ibv_devinfo -v -d "$driver${1#h}" |
-		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" |
-			head -n 1
-}
-
 # perf TOOL OPTION...: between the nodes, over IPv4
 perf() {
 	local tool=$1 port=18515
@@ -113,8 +106,8 @@ nobody_pair() {
 }
 
 hosts
-gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
-gid61=$(gid h1 "$ip61") gid62=$(gid h2 "$ip62")
+gid1=$(gid_index h1 "::ffff:$ip1") gid2=$(gid_index h2 "::ffff:$ip2")
+gid61=$(gid_index h1 "$ip61") gid62=$(gid_index h2 "$ip62")
 [[ $gid1 && $gid2 && $gid61 && $gid62 ]] ||
 	fail gids "v4 $gid1 $gid2, v6 $gid61 $gid62"
 

@@ -24,11 +24,7 @@ nodes() {
 	done
 }
 # gid h1|h2: the index of the IPv4 GID
-gid() {
-	ip netns exec "$1" ibv_devinfo -v -d "$driver${1#h}" |
-		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:.*v2/\1/p" |
-			head -n 1
-}
+gid() { gid_index "$1" ::ffff:; }
 
 pingpong() {
 	pair 18515 "ibv_rc_pingpong -e -n 200 -d $dev1 -g $(gid h1)" \

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Memory paged on demand: every byte arrives while the pages come and go, under
-# reclaim, a cgroup's limit, fork, KSM and huge pages; memory that goes fails
-# its requests alone; a page fault that nobody answers harms no other QP, and is
-# gone with its QP; counters; perftest.
+# Memory paged on demand: every byte arrives while pages are reclaimed and found
+# again, with a cgroup's limit, fork, KSM and huge pages; unmapped memory fails
+# only the requests that use it; a page fault that nobody serves harms no other
+# QP, and ends with its QP; counters; perftest.
 # kernels: 6.12 newest uml
 # timeout: 500
 

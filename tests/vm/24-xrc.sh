@@ -7,13 +7,6 @@
 
 source "$(dirname "$0")/lib.sh"
 
-# gid h1|h2 PATTERN: index of a RoCEv2 GID
-gid() {
-	"$1" ibv_devinfo -v -d "$driver${1#h}" |
-		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" |
-			head -n 1
-}
-
 # perf TOOL OPTION...
 perf() {
 	pair 18515 "$1 -F -d $dev1 -x $gid1 ${*:2}" \
@@ -83,7 +76,7 @@ else
 	check judged 100 judged
 fi
 check all-gone 10 gone
-gid1=$(gid h1 "::ffff:$ip1") gid2=$(gid h2 "::ffff:$ip2")
+gid1=$(gid_index h1 "::ffff:$ip1") gid2=$(gid_index h2 "::ffff:$ip2")
 n=100
 ! debug_kernel || n=20
 check "ib_send_bw -c XRC" 60 by_packets 5 perf ib_send_bw -c XRC -n $n

@@ -1,7 +1,7 @@
 #!/bin/bash
-# No work for QPs keeps a CPU from others: bottom halves are on again soon,
-# whatever was posted, received or ended. The process that posts is charged for
-# copies between QPs of one machine.
+# No work for QPs keeps a CPU from other programs: bottom halves are on again
+# soon, whatever was posted, received or ended. The process that posts is
+# charged for copies between QPs of one machine.
 # kernels: 6.12 newest
 # timeout: 700
 

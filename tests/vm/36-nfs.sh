@@ -7,16 +7,16 @@
 # the link flaps. If an entry without a MAC address ends, the RDMA core reports
 # RDMA_CM_EVENT_UNREACHABLE to all connections to that address
 # (cma_netevent_callback()), also to those that work. The client's transport
-# (net/sunrpc/xprtrdma) notes it, does not connect anew, and from then on makes
-# no more regions (rpcrdma_mrs_refresh()). The next request that needs a region
-# waits, and so do all behind it, until the client ends a connection that was
+# (net/sunrpc/xprtrdma) then makes no more regions (rpcrdma_mrs_refresh()), and
+# does not connect anew. The next request that needs a region waits, and all
+# later requests wait behind it, until the client ends a connection that was
 # idle for five minutes. Version 4 connects anew earlier, because its lease
 # ends. So the link of version 3 flaps at the server's end only, and the client
 # keeps the server's MAC address.
 # kernels: 6.12 newest
 # timeout: 500
 # The kernel's server keeps the namespace of h1 for a while after it has ended,
-# which other scripts cannot do with: a machine of its own.
+# which would disturb other scripts: the script has a machine for itself.
 # append: nfs.nfs4_disable_idmapping=1
 
 source "$(dirname "$0")/lib.sh"

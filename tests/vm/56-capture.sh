@@ -1,6 +1,6 @@
 #!/bin/bash
 # The device attribute "capture": tcpdump shows all traffic as plain RoCEv2
-# packets with right ICRCs, between two hosts and on one.
+# packets with right ICRCs, between two nodes and on one.
 # kernels: 6.12 newest
 # timeout: 200
 
@@ -67,8 +67,8 @@ one_host_off() {
 	capture h1 lo -a "h1:$dev1" -b "h1:$dev1" "one-host-off: $messages"
 	not plain $((75 * count))
 }
-# The sender need not be asked: a device that captures gets no joined packets of
-# a NIC's, but those of its own host as they are sent.
+# GRO joins no packets for a device that captures. But packets from the same
+# machine arrive as they were sent, so the sender has the attribute, too.
 two_hosts() {
 	switch 1 1
 	switch 2 1
@@ -76,7 +76,7 @@ two_hosts() {
 		"two-hosts-v6: gid=v6 $messages"
 	plain $((192 * count))
 }
-# While traffic goes on, on one host and between two
+# While traffic goes on, on one node and between two
 switched() {
 	local n pids=()
 	switch 1 0

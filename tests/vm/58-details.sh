@@ -1,6 +1,7 @@
 #!/bin/bash
-# What "rdma" shows: details of QPs, CQs, SRQs and regions, also while they come
-# and go; counters of the port, and of QPs that are bound to them.
+# What "rdma" shows: details of QPs, CQs, SRQs and regions, also while they are
+# created and destroyed; counters of the port, and counters to which QPs are
+# bound.
 # kernels: 6.12 newest uml
 # timeout: 200
 

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The end at any moment: processes killed, netdevs, links and namespaces removed
-# under traffic, the module in use and not. A removal takes effect at once,
-# applications are notified and end, nothing is left.
+# Removal at any moment: processes are killed; netdevs, links and namespaces are
+# removed under traffic; the module is removed unless it is in use. A removal
+# takes effect at once, applications are notified and end, and nothing is left.
 # kernels: 6.12 newest uml
 # timeout: 700
 

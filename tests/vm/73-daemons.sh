@@ -1,7 +1,7 @@
 #!/bin/bash
-# A server that lives on (consumers/daemon.c): its device, netdev, address and
-# MTU change under traffic, once a second; it accepts again each time, and gets
-# every asynchronous event once and in order.
+# A server that keeps running (consumers/daemon.c): its device, netdev, address
+# and MTU change under traffic, once a second; the server accepts again each
+# time, and gets every asynchronous event once and in order.
 # kernels: 6.12 newest uml
 # timeout: 400
 

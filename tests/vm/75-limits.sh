@@ -27,16 +27,10 @@ nobody_limits() { as_nobody 64 h1 limits "$@"; }
 # Debian's examples without changes need no more than the allowance.
 small_programs() {
 	as_nobody 64 h1 ibv_devinfo -d "$dev1" >/dev/null
-	as_nobody 64 h1 ibv_rc_pingpong -d "$dev1" -g "$(gid 1)" -n 20 &
+	as_nobody 64 h1 ibv_rc_pingpong -d "$dev1" -g "$(gid_index h1 ::ffff:192)" -n 20 &
 	until_true 20 listening h1 18515
-	as_nobody 64 h2 ibv_rc_pingpong -d "$dev2" -g "$(gid 2)" -n 20 $ip1
+	as_nobody 64 h2 ibv_rc_pingpong -d "$dev2" -g "$(gid_index h2 ::ffff:192)" -n 20 $ip1
 	wait $!
-}
-
-gid() {
-	"h$1" ibv_devinfo -v -d "$driver$1" |
-		sed -nE \
-			"s/.*GID\[ *([0-9]+)\]:[[:space:]]*::ffff:192.*v2/\1/p" | head -n 1
 }
 
 # holds NAME COMMAND...: start it; its first line is in $line, its input is the

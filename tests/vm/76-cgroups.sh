@@ -1,7 +1,7 @@
 #!/bin/bash
 # Limits of a program: control groups limit its memory (packets kept for it and
 # notes of losses count) and its RDMA objects, RLIMIT_MEMLOCK its pinned memory.
-# Beyond them the program is refused, or killed alone; the machine goes on and
+# Beyond them the program is refused, or killed alone; the machine works on and
 # gets all memory back.
 # kernels: 6.12 newest uml
 # timeout: 300

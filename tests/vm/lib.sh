@@ -55,14 +55,21 @@ bare_nodes() {
 
 skip() { echo "skip $1: $2"; }
 
-# counter DEVICE NAME [HOST]
+# gid_index h1|h2 PATTERN: of the first RoCEv2 GID of the node that matches
+gid_index() {
+	"$1" ibv_devinfo -v -d "$driver${1#h}" |
+		sed -nE "s/.*GID\[ *([0-9]+)\]:[[:space:]]*($2).*v2/\1/p" |
+			head -n 1
+}
+
+# counter DEVICE NAME [NODE]
 counter() {
 	[[ $(${3:+ip netns exec "$3"} rdma statistic show link \
 		"$1") =~ \ $2\ ([0-9]+) ]] && echo "${BASH_REMATCH[1]}"
 }
 
 # by_packets MIN COMMAND...: COMMAND must succeed, and each of the two devices
-# must send at least MIN packets to the other host while it runs.
+# must send at least MIN packets to the other node while COMMAND runs.
 by_packets() {
 	local min=$1 one two
 	shift

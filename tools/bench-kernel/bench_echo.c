@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Cost of a question and its answer in the network stack alone: 8 bytes by UDP
- * from 192.0.2.2 to 192.0.2.1, answered in the receive function, as arx answers
- * a READ, but without a queue pair and without a system call.
+ * Cost of a request and its response in the network stack alone: 8 bytes by UDP
+ * from 192.0.2.2 to 192.0.2.1. The receive function responds, as arx responds
+ * to a READ, but without a queue pair and without a system call.
  *
  * Writing 1 or 2 to the parameter "host" gives the writer's network namespace
  * this last byte of the address, once. Then reading "echo" returns nanoseconds:
- * the median, the 99 % and the 99.9 %, and the same for two questions in a row,
+ * the median, the 99 % and the 99.9 %, and the same for two requests in a row,
  * because longer work is interrupted more often. The module stays until the
  * machine ends.
  */
@@ -34,9 +34,9 @@ struct host {
 	__be32 addr;
 };
 
-static struct host asks = { .addr = cpu_to_be32(0xc0000202) };
-static struct host answers = { .addr = cpu_to_be32(0xc0000201) };
-static bool answered;
+static struct host client = { .addr = cpu_to_be32(0xc0000202) };
+static struct host server = { .addr = cpu_to_be32(0xc0000201) };
+static bool responded;
 
 static void push_udp(struct sk_buff *skb)
 {
@@ -61,7 +61,7 @@ static void push_ip(struct sk_buff *skb, __be32 from, __be32 to)
 	skb->protocol = htons(ETH_P_IP);
 }
 
-static void tell(struct host *from, struct host *to)
+static void send_to(struct host *from, struct host *to)
 {
 	struct sock *sk = from->sock->sk;
 	struct sk_buff *skb;
@@ -81,10 +81,10 @@ static void tell(struct host *from, struct host *to)
 static int heard(struct sock *sk, struct sk_buff *skb)
 {
 	consume_skb(skb);
-	if (sk == answers.sock->sk)
-		tell(&answers, &asks);
+	if (sk == server.sock->sk)
+		send_to(&server, &client);
 	else
-		WRITE_ONCE(answered, true);
+		WRITE_ONCE(responded, true);
 	return 0;
 }
 
@@ -93,13 +93,13 @@ static int ask(void)
 {
 	u64 ns, start = ktime_get_ns();
 
-	WRITE_ONCE(answered, false);
+	WRITE_ONCE(responded, false);
 	rcu_read_lock();
 	local_bh_disable();
-	tell(&asks, &answers);
+	send_to(&client, &server);
 	local_bh_enable();
 	rcu_read_unlock();
-	while (!READ_ONCE(answered)) {
+	while (!READ_ONCE(responded)) {
 		cpu_relax();
 		if (ktime_get_ns() - start > NSEC_PER_SEC)
 			return -ETIMEDOUT;
@@ -126,7 +126,7 @@ static int echo(char *buffer, const struct kernel_param *kp)
 {
 	int *ns, *two, i, ret = 0;
 
-	if (!asks.rt || !answers.rt)
+	if (!client.rt || !server.rt)
 		return -ENOTCONN;
 	ns = kvcalloc(TIMES + TIMES / 2, sizeof(*ns), GFP_KERNEL);
 	if (!ns)
@@ -163,8 +163,8 @@ static int host(const char *value, const struct kernel_param *kp)
 		return err;
 	if (n != 1 && n != 2)
 		return -EINVAL;
-	here = n == 1 ? &answers : &asks;
-	there = n == 1 ? &asks : &answers;
+	here = n == 1 ? &server : &client;
+	there = n == 1 ? &client : &server;
 	if (here->sock)
 		return -EBUSY;
 

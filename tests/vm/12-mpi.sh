@@ -68,13 +68,14 @@ mpi() {
 	finds "^$ranks ranks, " "$scratch/out"
 }
 
-# MPICH's ranks poll, and yield their CPU after each poll only with this
-# variable. There are more ranks than CPUs.
+# mpich RANKS [ARGUMENT]: MPICH's ranks poll, and yield their CPU after each
+# poll only with this variable. There are more ranks than CPUs.
 mpich() {
 	export MPIR_CVAR_POLLS_BEFORE_YIELD=1
 	mpi "$1" mpiexec.mpich -launcher ssh -launcher-exec "$scratch/enter" \
 		-localhost h1 \
-		-hosts "h1:$(($1 / 2)),h2:$(($1 / 2))" -n "$1" mpi-mpich
+		-hosts "h1:$(($1 / 2)),h2:$(($1 / 2))" -n "$1" mpi-mpich \
+		"${@:2}"
 }
 
 # start_openmpi RANKS OPTION... PROGRAM [ARGUMENT]
@@ -157,18 +158,18 @@ no_qps() {
 		qp) != *'comm mpi-'* ]]
 }
 
-# A rank is killed under traffic. The job ends with all of its QPs, and the next
-# job runs.
-openmpi_loses() {
+# loses LIBRARY RANKS: a rank is killed under traffic. The job ends with all of
+# its QPs, and the next job runs.
+loses() {
 	local job
-	openmpi "$1" forever &
+	"$1" "$2" forever &
 	job=$!
 	busy
 	not no_qps
-	pkill -KILL -n mpi-openmpi
+	pkill -KILL -n "mpi-$1"
 	not wait $job
 	until_true 20 no_qps
-	by_packets 500 openmpi "$1"
+	by_packets 500 "$1" "$2"
 }
 
 full && iterations=2000 || iterations=100
@@ -218,6 +219,9 @@ if full; then
 	check "ucx-ud anew" 60 ucx_anew $ud
 	check "fi_pingpong anew" 60 fi_anew
 	export UCX_TLS=$rc
-	check "openmpi-rc loses a rank" 100 openmpi_loses 4
+	check "openmpi-rc loses a rank" 100 loses openmpi 4
+	# A node of MPICH with two ranks may forget that one was killed; see
+	# Documentation/applications.rst.
+	check "mpich-rc loses a rank" 100 loses mpich 2
 	check "openmpi-ofi 4" 200 by_packets 500 openmpi_ofi 4
 fi

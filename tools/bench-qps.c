@@ -17,15 +17,8 @@
  * which the machine stops two threads that only read the clock.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "bench-verbs.h"
 
 #define DEPTH	16
 #define BULK	(64UL << 20)	/* DEPTH of these are posted */
@@ -43,61 +36,10 @@ struct side {
 	char buf[64];
 };
 
-static void check(int good, const char *what)
-{
-	if (good)
-		return;
-	perror(what);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
-
-static void enter(const char *netns)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "/run/netns/%s", netns);
-	fd = open(path, O_RDONLY);
-	check(fd >= 0 && !setns(fd, CLONE_NEWNET), path);
-	close(fd);
-}
-
-static void find_gid(struct side *s)
-{
-	struct ibv_gid_entry entries[64];
-	ssize_t i, n = ibv_query_gid_table(s->context, entries, 64, 0);
-
-	for (i = 0; i < n; i++) {
-		if (entries[i].gid_type != IBV_GID_TYPE_ROCE_V2 ||
-		    entries[i].gid.raw[10] != 0xff || entries[i].gid.raw[0])
-			continue;
-		s->gid = entries[i].gid;
-		s->gid_index = entries[i].gid_index;
-		return;
-	}
-	check(0, "no GID for IPv4");
-}
-
 static void open_side(struct side *s, const char *netns, const char *device,
 		      int count)
 {
-	struct ibv_device **list;
-	int i;
-
-	enter(netns);
-	list = ibv_get_device_list(NULL);
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), device))
-			s->context = ibv_open_device(list[i]);
-	check(s->context != NULL, device);
+	s->context = open_device(netns, device);
 	s->pd = ibv_alloc_pd(s->context);
 	check(s->pd != NULL, "ibv_alloc_pd");
 	s->cq = ibv_create_cq(s->context, 2 * DEPTH, NULL, NULL, 0);
@@ -107,7 +49,7 @@ static void open_side(struct side *s, const char *netns, const char *device,
 	check(s->mr != NULL, "ibv_reg_mr");
 	s->qp = calloc(count, sizeof(*s->qp));
 	check(s->qp != NULL, "calloc");
-	find_gid(s);
+	s->gid_index = find_gid(s->context, &s->gid);
 }
 
 static void make_qp(struct side *s, int i, struct ibv_cq *send_cq)
@@ -129,8 +71,6 @@ static void make_qp(struct side *s, int i, struct ibv_cq *send_cq)
 static void connect_qp(struct side *s, struct side *peer, int i)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = peer->qp[i]->qp_num,
@@ -140,32 +80,13 @@ static void connect_qp(struct side *s, struct side *peer, int i)
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.min_rnr_timer = 12,
-		.ah_attr = {
-			.port_num = 1, .is_global = 1,
-			.grh = {
-				.dgid = peer->gid, .sgid_index = s->gid_index,
-				.hop_limit = 64,
-			},
+		.ah_attr.grh = {
+			.dgid = peer->gid, .sgid_index = s->gid_index,
+			.hop_limit = 64,
 		},
 	};
 
-	check(!ibv_modify_qp(s->qp[i], &attr,
-			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     IBV_QP_ACCESS_FLAGS),
-	      "INIT");
-	attr.qp_state = IBV_QPS_RTR;
-	check(!ibv_modify_qp(s->qp[i], &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER),
-	      "RTR");
-	attr.qp_state = IBV_QPS_RTS;
-	check(!ibv_modify_qp(s->qp[i], &attr,
-			     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
-			     IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			     IBV_QP_MAX_QP_RD_ATOMIC),
-	      "RTS");
+	connect_rc(s->qp[i], attr);
 }
 
 static void write_one(struct side *from, struct side *to, int i)

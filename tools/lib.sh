@@ -27,6 +27,18 @@ host_command() {
 	} >&2
 }
 
+# describe_host KERNEL: what a bench's machine for that kernel runs on
+describe_host() {
+	local load model
+	read -r load _ </proc/loadavg
+	model=$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)
+	printf '%s, %s CPUs, %s, load %s at the start' \
+		"$model" "$(nproc)" "$(uname -m)" "$load"
+	[[ $1 != uml ]] || return 0
+	host_command qemu-system-x86_64 qemu-system-x86
+	printf ', %s' "$(qemu-system-x86_64 --version | head -n 1)"
+}
+
 # Continue the calling script, given as "$@", in mount and PID namespaces of its
 # own. Its mounts and all processes that it started disappear with the script,
 # however it ends.

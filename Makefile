@@ -13,6 +13,7 @@
 ## make shell           a shell in a machine with both hosts up
 ## make vm CMD='...'    a command in a machine; its exit status
 ## make bench           arx beside its peers
+## make bench-network   the same over networks that lose packets or are crowded
 ## make check           static checks
 ## make deb             Debian packages in build/deb; make rpm: RPM packages in build/rpm
 ## make html            the documentation's pages in build/html
@@ -128,9 +129,9 @@ vm:
 	tools/build $(KERNEL) provider tests
 	@$(vm) $(if $(SHARE),--share $(SHARE)) -- "$$ARX_COMMAND"
 
-bench:
+bench bench-network:
 	tools/build $(KERNEL) provider tests
-	tools/bench
+	tools/$@
 
 check:
 	tools/check
@@ -142,4 +143,4 @@ clean:
 	rm -rf build
 
 .PHONY: all module module-locked provider install install-tools install-source uninstall uninstall-tools dist deb rpm html applications \
-	check-packages upstream demo test test-full shell vm bench check help clean
+	check-packages upstream demo test test-full shell vm bench bench-network check help clean

@@ -100,23 +100,35 @@ kept() {
 # Bytes of kernel objects that are charged to the group
 kernel_memory() { sed -n 's/^slab_unreclaimable //p' $group/memory.stat; }
 
-# What a QP notes once it has lost packets is memory of its program: 64 QPs,
-# which note 4 KiB each.
+# grows BYTES: so many more than $before are charged to the group
+grows() {
+	local more=$1
+	until_true 10 eval '(( $(kernel_memory) - before > more ))' ||
+		{ echo "$before bytes before, $(kernel_memory) after"; return 1; }
+}
+
+# What a QP notes once its packets were marked, or lost, is memory of its
+# program: 64 QPs, which note 200 bytes and 4 KiB each.
 lost() {
 	local before traffic
+	h1 sh -c "echo dcqcn >/sys/class/infiniband/$dev1/cc"
 	(
 		echo $BASHPID >$group/cgroup.procs
-		exec verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "lost: op=write size=1000 window=1 qps=64 timeout=12 seconds=5"
+		exec verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "lost: op=write size=1000 window=1 qps=64 timeout=12 seconds=8"
 	) &
 	traffic=$!
 	until_true 20 eval '[[ $(h1 rdma resource show qp | grep -c "state RTS.*comm verify") == 64 ]]'
 	nap 1
 	before=$(kernel_memory)
+	h2 nft "table ip marks { chain in { type filter hook prerouting priority 0; udp dport 4791 ip ecn set ce; }; }"
+	grows $((64 * 150))
+	h2 nft delete table ip marks
+	before=$(kernel_memory)
 	h1 tc qdisc add dev eth0 root netem loss 25%
-	until_true 10 eval '(( $(kernel_memory) - before > 64 * 3000 ))' ||
-		{ echo "$before bytes before the losses, $(kernel_memory) after"; return 1; }
+	grows $((64 * 3000))
 	h1 tc qdisc del dev eth0 root
 	wait $traffic
+	h1 sh -c "echo fixed >/sys/class/infiniband/$dev1/cc"
 }
 
 hosts

@@ -15,14 +15,6 @@
 #define ARX_ACK_WITHIN	128
 
 /*
- * ACKs stop waiting after this many in a row that had only one message to
- * acknowledge. One message in ARX_ACK_RETRY waits all the same, to see whether
- * that has changed.
- */
-#define ARX_ACK_IDLE	8
-#define ARX_ACK_RETRY	64
-
-/*
  * The wait that an RNR NAK asks for while pages are found, encoded: 0.08 ms. It
  * takes about as long to fault in some pages; a peer waits longer each time.
  */
@@ -162,11 +154,6 @@ void arx_ack_sent(struct arx_qp *qp)
 	arx_count(qp, ACKS_SENT);
 	resp->ack_due = false;
 	resp->unacked = 0;
-	if (arx_psn_diff(resp->msn, resp->acked_msn) > 1)
-		resp->idle_acks = 0;
-	else if (resp->idle_acks < ARX_ACK_IDLE)
-		resp->idle_acks++;
-	resp->acked_msn = resp->msn;
 	if (resp->dead)
 		arx_qp_error(qp, arx_ack_event(resp->ack_end));
 }
@@ -197,7 +184,5 @@ bool arx_ack_is_next(const struct arx_resp *resp)
 bool arx_ack_may_wait(const struct arx_resp *resp)
 {
 	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
-	       (resp->idle_acks < ARX_ACK_IDLE ||
-		!(resp->msn % ARX_ACK_RETRY)) &&
 	       arx_ack_is_next(resp);
 }

@@ -443,8 +443,6 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	resp->refused = false;
 	resp->ack_due = false;
 	resp->unacked = 0;
-	resp->acked_msn = 0;
-	resp->idle_acks = 0;
 	if (arx_qp_has_rq(qp)) {
 		WRITE_ONCE(qp->rq.ring.hdr->flags, 0);
 		arx_recvq_reset(&qp->rq);

@@ -353,9 +353,6 @@ struct arx_target {
  * @idle: those of @replies that are not in use
  * @ack_due: an ACK or NAK follows the responses
  * @unacked: packets with payload since the last ACK
- * @acked_msn: @msn of the last ACK
- * @idle_acks: ACKs in a row that had only one message to acknowledge, at most
- *	ARX_ACK_IDLE
  * @polled: as in struct arx_run, of any part of the message
  * @target: where the message in progress is received
  * @srqn: XRC: SRQ of the message
@@ -393,8 +390,6 @@ struct arx_resp {
 	struct list_head idle;
 	bool ack_due;
 	u32 unacked;
-	u32 acked_msn;
-	u8 idle_acks;
 	bool polled;
 	struct arx_target target;
 	u32 srqn;

@@ -130,14 +130,6 @@ static void watch__not_for_answers(struct kunit *test)
 	peer->sq_prod = peer->req.fetched;
 }
 
-static void watch__not_for_long_messages(struct kunit *test)
-{
-	struct arx_qp *qp = watched_qp(test);
-
-	post_and_kick(test, 12, 0, 8192);
-	EXPECT_FLAGS(test, qp, 0);
-}
-
 static void watch__not_for_kernel_consumers(struct kunit *test)
 {
 	struct arx_qp *qp = watched_qp(test);
@@ -431,7 +423,6 @@ static struct kunit_case watch_cases[] = {
 	KUNIT_CASE(watch__begins_with_completions),
 	KUNIT_CASE(watch__not_for_one_at_a_time),
 	KUNIT_CASE(watch__not_for_answers),
-	KUNIT_CASE(watch__not_for_long_messages),
 	KUNIT_CASE(watch__not_for_kernel_consumers),
 	KUNIT_CASE(watch__not_for_a_requester_alone),
 	KUNIT_CASE(watch__turned_off),

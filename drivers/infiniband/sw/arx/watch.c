@@ -36,13 +36,6 @@
  */
 #define ARX_WATCH_SPIN_NS	(50 * NSEC_PER_USEC)
 
-/*
- * Requests of this length and longer are not deferred: a system call costs
- * little beside the work for a long message, which is best done while its data
- * is in the cache.
- */
-#define ARX_WATCH_LENGTH	8192
-
 /**
  * arx_watch_init - called before any other use of a QP's send ring
  * @qp: being created
@@ -59,15 +52,6 @@ void arx_watch_init(struct arx_qp *qp)
 static u32 arx_watch_posted(const struct arx_qp *qp)
 {
 	return arx_ring_pending(&qp->sq, 0);
-}
-
-/*
- * True if the last WQE was short, judged by its copy. If copies have moved
- * since it was completed, the copy is zero and counts as short.
- */
-static bool arx_watch_short(const struct arx_qp *qp)
-{
-	return arx_qp_swqe(qp, qp->req.fetched - 1)->length < ARX_WATCH_LENGTH;
 }
 
 /*
@@ -110,7 +94,7 @@ static bool arx_watch_begins(struct arx_qp *qp, u32 posted)
 		return false;
 	qp->watch.last_posted = posted;
 	qp->watch.recheck = ARX_WATCH_DEPTH;
-	return arx_qp_state(qp) == IB_QPS_RTS && arx_watch_short(qp) &&
+	return arx_qp_state(qp) == IB_QPS_RTS &&
 	       READ_ONCE(arx_qp_dev(qp)->doorbell_usecs) &&
 	       req->fetched - arx_published(&qp->comp.reported) +
 	       arx_cq_waiting(qp->scq) >= ARX_WATCH_DEPTH;
@@ -151,7 +135,7 @@ static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 		qp->watch.recheck = 1;
 	qp->watch.idle = new ? 0 : qp->watch.idle + 1;
 	return new != 1 && qp->watch.idle < ARX_WATCH_IDLE &&
-	       arx_watch_nsecs(qp) && arx_watch_short(qp);
+	       arx_watch_nsecs(qp);
 }
 
 /**

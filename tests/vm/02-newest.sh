@@ -2,7 +2,7 @@
 # tools/newest and tools/cache follow Debian's kernels. A repository of empty
 # packages replaces Debian; this machine's own root replaces the chroot in which
 # apt is asked.
-# kernels: newest
+# kernels: uml
 # timeout: 200
 
 source "$(dirname "$0")/lib.sh"

@@ -298,7 +298,7 @@ apart() {
 		"$(place h2 blue 198.51.100.2)"
 	pingpong rc "$(place h1 red 127.0.0.1)" "$(place h1 red 127.0.0.1)" \
 		'-n 50 -c'
-	for service in rc $(brief || echo ud); do
+	for service in rc $(! full || echo ud); do
 		not across $service "$(place h1 red 198.51.100.1)" \
 			"$(place h2 blue 198.51.100.2)"
 		not across $service "$(place h1 red 127.0.0.1)" \

@@ -148,6 +148,7 @@ works() {
 
 hosts --mtu 9000
 kinds='wg tun gre ipip sit ip6gre ip6tnl'
+full || kinds='wg tun sit ip6gre'
 ! brief || kinds='wg tun'
 ! debug_kernel || kinds=tun
 for kind in $kinds; do

@@ -10,15 +10,11 @@
  * than 64 MiB are made of 64 MiB of memory, mapped again and again.
  */
 #define _GNU_SOURCE
-#include <infiniband/verbs.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "bench-verbs.h"
 
 #define OTHERS	100000
 #define WINDOW	(64ul << 20)
@@ -31,22 +27,6 @@ static size_t bytes;
 static pthread_barrier_t ready;
 static volatile double end =
 	INFINITY; /* set when all threads have their memory */
-
-static void check(int good, const char *what)
-{
-	if (good)
-		return;
-	perror(what);
-	exit(1);
-}
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec / 1e9;
-}
 
 static void one_region(void *mem)
 {
@@ -92,8 +72,6 @@ static struct ibv_qp *loop(struct ibv_cq *own)
 	};
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 		.path_mtu = IBV_MTU_1024,
 		.max_dest_rd_atomic = 1,
@@ -102,32 +80,13 @@ static struct ibv_qp *loop(struct ibv_cq *own)
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
-		.ah_attr = {
-			.is_global = 1, .port_num = 1,
-			.grh = { .hop_limit = 1, .sgid_index = 1 },
-		},
+		.ah_attr.grh = { .hop_limit = 1, .sgid_index = 1 },
 	};
 
 	check(qp && !ibv_query_gid(context, 1, 1, &attr.ah_attr.grh.dgid),
 	      "a QP and its GID");
-	check(!ibv_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			     IBV_QP_ACCESS_FLAGS),
-	      "INIT");
-	attr.qp_state = IBV_QPS_RTR;
 	attr.dest_qp_num = qp->qp_num;
-	check(!ibv_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-			     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			     IBV_QP_MAX_DEST_RD_ATOMIC |
-			     IBV_QP_MIN_RNR_TIMER),
-	      "RTR");
-	attr.qp_state = IBV_QPS_RTS;
-	check(!ibv_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			     IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-			     IBV_QP_MAX_QP_RD_ATOMIC),
-	      "RTS");
+	connect_rc(qp, attr);
 	return qp;
 }
 

@@ -27,6 +27,28 @@ host_command() {
 	} >&2
 }
 
+# Set $qemu, the command for QEMU: this host's, or Debian trixie's, which runs
+# without a chroot, with the libraries of its layers.
+find_qemu() {
+	local own root lib=usr/lib/x86_64-linux-gnu
+	case ${ARX_QEMU:-host} in
+	host)
+		host_command qemu-system-x86_64 qemu-system-x86
+		qemu=(qemu-system-x86_64);;
+	trixie)
+		"$top/tools/cache" qemu >/dev/null
+		own=$("$top/tools/cache" --where qemu)
+		root=$("$top/tools/cache" --where root)
+		qemu=(env "QEMU_MODULE_DIR=$own/$lib/qemu"
+			"$root/$lib/ld-linux-x86-64.so.2"
+			--library-path "$own/$lib:$root/$lib"
+			"$own/usr/bin/qemu-system-x86_64"
+			-L "$own/usr/share/qemu" -L "$own/usr/share/seabios"
+			-L "$own/usr/lib/ipxe/qemu");;
+	*) die "which QEMU is $ARX_QEMU?";;
+	esac
+}
+
 # describe_host KERNEL: what a bench's machine for that kernel runs on
 describe_host() {
 	local load model
@@ -35,8 +57,8 @@ describe_host() {
 	printf '%s, %s CPUs, %s, load %s at the start' \
 		"$model" "$(nproc)" "$(uname -m)" "$load"
 	[[ $1 != uml ]] || return 0
-	host_command qemu-system-x86_64 qemu-system-x86
-	printf ', %s' "$(qemu-system-x86_64 --version | head -n 1)"
+	find_qemu
+	printf ', %s' "$("${qemu[@]}" --version | head -n 1)"
 }
 
 # Continue the calling script, given as "$@", in mount and PID namespaces of its

@@ -48,6 +48,13 @@ fi_case() {
 		"$dev1$suffix" "$dev2$suffix"
 }
 
+# rma_case PROVIDER [SUFFIX]: one-sided operations of libfabric, by
+# consumers/rma.c
+rma_case() {
+	check "rma $1" 60 by_packets 500 pair 18650 \
+		"rma '$1' $dev1${2-} $ip1" "rma '$1' $dev2${2-} $ip2 $ip1"
+}
+
 # Write the program that takes the place of ssh: enter [OPTION...] HOST
 # COMMAND...
 make_enter() {
@@ -223,5 +230,7 @@ if full; then
 	# A node of MPICH with two ranks may forget that one was killed; see
 	# Documentation/applications.rst.
 	check "mpich-rc loses a rank" 100 loses mpich 2
+	rma_case "verbs;ofi_rxm"
+	rma_case "verbs;ofi_rxd" -dgram
 	check "openmpi-ofi 4" 200 by_packets 500 openmpi_ofi 4
 fi

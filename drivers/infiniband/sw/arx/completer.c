@@ -578,7 +578,7 @@ static void arx_completer_place(struct arx_qp *qp, struct arx_swqe *swqe,
 				u32 npkts)
 {
 	struct arx_iter to __uninitialized;
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 	bool ok;
 
 	arx_iter_sge(&to, arx_qp_dev(qp), qp->ib.pd, swqe->sge,

@@ -52,6 +52,9 @@ struct arx_odp {
  * @addr: address in the process of the first byte that is not there
  * @len: bytes from @addr on that the message needs, now or later
  * @write: the bytes will be written
+ *
+ * Locals are __uninitialized for the reason that struct arx_iter gives: most
+ * messages lack no pages.
  */
 struct arx_pages {
 	struct arx_odp *odp;

@@ -203,7 +203,7 @@ static enum arx_verdict arx_rdatomic_do_atomic(struct arx_qp *qp,
 		arx_qp_key_use(qp, qp->resp.target.rkey_pd, h->rkey,
 			       IB_ACCESS_REMOTE_ATOMIC, h->va, sizeof(u64));
 	u32 len = sizeof(u64);
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 	struct arx_key *key;
 	int err = -EINVAL;
 	void *at;
@@ -268,7 +268,7 @@ static int arx_rdatomic_do_write(struct arx_qp *qp, struct arx_run *run,
 		arx_qp_key_use(qp, qp->resp.target.rkey_pd, h->rkey,
 			       IB_ACCESS_REMOTE_WRITE, h->va, sizeof(u64));
 	struct arx_iter to __uninitialized;
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 	struct arx_key *key;
 	u64 value;
 
@@ -521,7 +521,7 @@ static struct ib_pd *arx_rdatomic_pd(const struct arx_qp *qp,
 static int arx_rdatomic_payload(struct arx_qp *qp, struct arx_iter *it,
 				const struct arx_key_use *use, u32 left)
 {
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 
 	switch (arx_iter_key(it, use, &want)) {
 	case ARX_KEY_GRANTED:

@@ -528,7 +528,7 @@ arx_requester_payload(struct arx_qp *qp, struct arx_swqe *swqe,
 {
 	u32 offset = qp->req.offset;
 	u32 left = swqe->length - offset;
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 
 	arx_requester_iter(qp, swqe, &run->payload);
 	if (arx_iter_skip(&run->payload, offset) ||
@@ -659,7 +659,7 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe,
 	u32 offset = qp->req.offset;
 	u32 left = swqe->length - offset;
 	struct arx_iter to __uninitialized;
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 	bool lacks = false;
 	bool may;
 

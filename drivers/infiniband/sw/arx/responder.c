@@ -206,7 +206,7 @@ static enum arx_placed arx_responder_place_send(struct arx_qp *qp,
 	struct arx_resp *resp = &qp->resp;
 	struct arx_iter to __uninitialized;
 	u32 room = resp->rwqe.length - resp->received;
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 	enum arx_copy_error err;
 
 	if (run->len > room)
@@ -242,7 +242,7 @@ static enum arx_placed arx_responder_place_write(struct arx_qp *qp,
 	struct arx_iter to __uninitialized;
 	enum arx_key_answer answer;
 	enum arx_copy_error err;
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 
 	if (run->len > resp->left)
 		return ARX_PLACED_TOO_LONG;
@@ -729,7 +729,7 @@ static enum arx_copy_error arx_responder_place_datagram(struct arx_qp *qp,
 	struct arx_iter to __uninitialized;
 	u32 len = ARX_GRH_LEN + run->len;
 	enum arx_copy_error err;
-	struct arx_pages want;
+	struct arx_pages want __uninitialized;
 
 	arx_iter_buf(&grh, (void *)run->grh);
 	arx_responder_iter(qp, &to);

@@ -697,6 +697,7 @@ static struct arx_loss *note(struct kunit *test, struct pair *p)
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, comp->una, comp->una);
 	loss->srtt = ARX_LOSS_MOST;
+	loss->ask_rtt = ARX_LOSS_MOST;
 	comp->loss = loss;
 	return loss;
 }
@@ -869,7 +870,8 @@ static void requester__probes(struct kunit *test)
 	for (i = 0; i < 2; i++) {
 		loss->seen_una = loss->una;
 		pair_probe(p, 0);
-		EXPECT_AGAIN(test, p, PSN + 5, 1);
+		/* The last one, then the oldest. */
+		EXPECT_AGAIN(test, p, PSN + (i ? 0 : 5), 1);
 		EXPECT_SILENT(test, p, 0);
 	}
 	report_word(p, PSN, 0x20);
@@ -1119,7 +1121,7 @@ static void loss__asked_long_ago(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, 100, 200);
 	KUNIT_EXPECT_EQ(test, loss->ask_end, 100);
-	arx_loss_ask(loss, 110);
+	arx_loss_ask(loss, 110, 0);
 	for (una = 100; una < (1 << 23) + 200; una += 1 << 20) {
 		arx_loss_advance(loss, una, 0);
 		KUNIT_EXPECT_EQ(test, loss->ask_end, max(una, 110));
@@ -1130,13 +1132,13 @@ static void loss__asked_long_ago(struct kunit *test)
 static void completer__asks_twice(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
-	struct arx_loss *loss = post_read(test, p, 12);
 	struct side *s = &p->side[0];
 
+	post_read(test, p, 12);
 	responses(p, ARX_FIRST, 0, 2);
 	responses(p, ENDS, 4, 8);
 	EXPECT_ASKS(test, p, 2, 2);
-	loss->seen_una = loss->una;
+	/* Nothing came since, whatever came before. */
 	pair_probe(p, 0);
 	EXPECT_ASKS(test, p, 2, 2);
 	EXPECT_SILENT(test, p, 0);
@@ -1146,6 +1148,30 @@ static void completer__asks_twice(struct kunit *test)
 	responses(p, ENDS | ARX_FIRST, 2, 10);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
+}
+
+/*
+ * As before, of a READ whose request the peer had reported behind a gap: no
+ * packet is missing, and still the part is asked for again.
+ */
+static void completer__asks_twice_after_report(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_loss *loss = note(test, p);
+
+	p->side[0].qp->comp.reports = true;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
+	pair_send(p, 0, IB_WR_RDMA_READ, 2, IB_SEND_SIGNALED, 0, 12 * MTU);
+	drop_wire(p);
+	report_word(p, PSN, 0x1ffe);
+	EXPECT_AGAIN(test, p, PSN, 1);
+	ack(p, PSN);
+	KUNIT_EXPECT_TRUE(test, arx_loss_has(loss, loss->una));
+	responses(p, 0, 2, 10);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 1);
+	pair_probe(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 1);
+	EXPECT_SILENT(test, p, 0);
 }
 
 /* Reset and error free responses; pair_free() checks destruction. */
@@ -1415,6 +1441,66 @@ static void loss__rtt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, loss->srtt, 4000);
 }
 
+/*
+ * The timer measures what is asked for again by the time that this takes, not
+ * by the longer round trip of a whole READ.
+ */
+static void loss__ask_rtt(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	u64 now = 0, first;
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, 0, 0);
+	arx_loss_time(loss, 99, now);
+	arx_loss_advance(loss, 100, now += 20 * NSEC_PER_MSEC);
+	first = arx_loss_interval(loss);
+	KUNIT_EXPECT_GE(test, first, 40 * NSEC_PER_MSEC);
+
+	/* No such part was measured yet. */
+	arx_loss_ask(loss, 110, now);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), first);
+	arx_loss_advance(loss, 105, now += NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 0);
+	arx_loss_advance(loss, 110, now += NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), first);
+
+	/* The first expiry without it asks again; each next one takes longer */
+	arx_loss_ask(loss, 120, now);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 6 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 200));
+	KUNIT_EXPECT_TRUE(test, loss->probe);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 12 * NSEC_PER_MSEC);
+	/* and which of the two has arrived is not known. */
+	arx_loss_advance(loss, 120, now += NSEC_PER_MSEC / 10);
+	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_FALSE(test, loss->ask);
+}
+
+/* The RNR NAK itself was lost: the peer refuses the oldest packet again. */
+static void both__lost_refusal(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	int i;
+
+	p->attr.rnr_retry = 2;
+	note(test, p);
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, IB_WR_SEND, i, IB_SEND_SIGNALED, 0, 8);
+	for (i = 0; i < 3; i++)
+		pair_deliver(p, pair_take(p, 0));
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN);
+	pair_probe(p, 0);	/* begins to wait */
+	for (i = 0; i < 4 && !qp->comp.rnr_wait; i++) {
+		pair_probe(p, 0);
+		pair_pump(p);
+	}
+	KUNIT_EXPECT_TRUE(test, qp->comp.rnr_wait);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_TIMEOUTS), 0);
+}
+
 /* Both ends. */
 
 #define LOSSY_OPS	64
@@ -1538,12 +1624,15 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(completer__late_part),
 	KUNIT_CASE(completer__long_gap),
 	KUNIT_CASE(completer__asks_twice),
+	KUNIT_CASE(completer__asks_twice_after_report),
 	KUNIT_CASE(completer__ends_with_kept),
 	KUNIT_CASE(loss__holes),
 	KUNIT_CASE(loss__far_ahead),
 	KUNIT_CASE(loss__asked_long_ago),
 	KUNIT_CASE(loss__late),
 	KUNIT_CASE(loss__rtt),
+	KUNIT_CASE(loss__ask_rtt),
+	KUNIT_CASE(both__lost_refusal),
 	KUNIT_CASE(both__five_percent),
 	KUNIT_CASE(both__five_percent_of_reads),
 	{}

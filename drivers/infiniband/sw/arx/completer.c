@@ -374,11 +374,13 @@ static __cold void arx_completer_ask(struct arx_qp *qp)
 	if (arx_keep_first(&comp->kept, &first) &&
 	    arx_psn_diff(end, first) > 0)
 		end = first;
-	arx_loss_ask(comp->loss, end);
+	arx_loss_ask(comp->loss, end, ktime_get_ns());
 	arx_congestion_lost(qp, comp->una,
 			    (end - comp->una) & ARX_PSN_MASK);
 	arx_count(qp, IMPLIED_NAK);
 	arx_completer_fill(qp);
+	if (!comp->loss->holding)
+		arx_completer_start_probe(qp);
 }
 
 /*
@@ -1016,17 +1018,29 @@ out:
 	return go;
 }
 
-/* True if packets that were returned last have not been sent yet. */
+/*
+ * True if packets that were returned last have not been sent yet. They no
+ * longer count if the peer was silent, or if a later part is asked for: they
+ * may wait for a window that only the first of them can open.
+ */
 static bool arx_completer_fill_left(const struct arx_comp *comp,
 				    const struct arx_req *req)
 {
+	const struct arx_loss *loss = comp->loss;
+
+	if (loss->probe ||
+	    (loss->ask && arx_psn_diff(loss->ask_end, req->fill_end) >= 0))
+		return false;
 	return req->filling && arx_psn_diff(req->fill_end, req->psn) > 0 &&
 	       arx_psn_diff(req->fill_end, comp->una) > 0;
 }
 
 /*
- * Ask for responses again, or send the last packet again. While a READ or
- * atomic is the oldest, it serves as the latter: it would be replayed anyhow.
+ * Ask for responses again, or send a packet again that makes the peer respond.
+ * While a READ or atomic is the oldest, it serves as such a packet: it would be
+ * replayed anyhow. Otherwise that is the last packet, and each second time the
+ * oldest one: if an RNR NAK for the oldest was lost, the peer does not respond
+ * to the last.
  */
 static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 {
@@ -1038,13 +1052,14 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 	loss->ask = false;
 	loss->probe = false;
 	*psn = arx_psn_add(end, -1);
-	if (qp->req.rd_sent != comp->rd_done)
+	if (qp->req.rd_sent != comp->rd_done || !(loss->silent % 2))
 		*psn = comp->una;
-	if (swqe && arx_swqe_is_rd(swqe)) {
+	if (loss->ask_end != comp->una) {
+		*psn = comp->una;
+		end = loss->ask_end;
+	} else if (swqe && arx_swqe_is_rd(swqe)) {
 		*psn = comp->una;
 		end = arx_completer_end(swqe);
-		if (loss->ask_end != *psn)
-			end = loss->ask_end;
 	} else if (*psn == comp->una) {
 		end = arx_psn_add(*psn, 1);
 	}

@@ -65,6 +65,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una)
 	loss->probe = false;
 	loss->ask = false;
 	loss->ask_end = una;
+	loss->ask_time = 0;
 	loss->timing = false;
 }
 
@@ -80,20 +81,25 @@ void arx_loss_init(struct arx_loss *loss, u32 una, u32 nxt)
 	loss->newest = arx_psn_add(nxt, -1);
 }
 
-/* A round trip took @ns: RFC 6298. */
-static void arx_loss_take_rtt(struct arx_loss *loss, u64 ns)
+/* RFC 6298: smoothed time and its mean deviation after another one of @ns. */
+static void arx_loss_smooth(u64 *smooth, u64 *var, u64 ns)
 {
-	u64 off = ns > loss->srtt ? ns - loss->srtt : loss->srtt - ns;
+	u64 off = ns > *smooth ? ns - *smooth : *smooth - ns;
 
-	if (!loss->srtt) {
-		loss->srtt = ns;
-		loss->rttvar = ns / 2;
-		loss->rtt_min = ns;
+	if (!*smooth) {
+		*smooth = ns;
+		*var = ns / 2;
 		return;
 	}
-	loss->rttvar = (3 * loss->rttvar + off) / 4;
-	loss->srtt = (7 * loss->srtt + ns) / 8;
-	loss->rtt_min = min(loss->rtt_min, ns);
+	*var = (3 * *var + off) / 4;
+	*smooth = (7 * *smooth + ns) / 8;
+}
+
+/* A round trip took @ns. */
+static void arx_loss_take_rtt(struct arx_loss *loss, u64 ns)
+{
+	loss->rtt_min = loss->srtt ? min(loss->rtt_min, ns) : ns;
+	arx_loss_smooth(&loss->srtt, &loss->rttvar, ns);
 }
 
 /* The peer has the packet whose round trip is measured, if it has @psn. */
@@ -124,6 +130,24 @@ static void arx_loss_judge(struct arx_loss *loss, u32 psn, u64 now)
 	}
 }
 
+static bool arx_loss_asks(const struct arx_loss *loss)
+{
+	return loss->ask_end != loss->una;
+}
+
+/* PSNs before @una are acknowledged: perhaps all that was asked for is. */
+static void arx_loss_end_ask(struct arx_loss *loss, u32 una, u64 now)
+{
+	if (arx_psn_diff(una, loss->ask_end) < 0)
+		return;
+	if (arx_loss_asks(loss) && loss->ask_time)
+		arx_loss_smooth(&loss->ask_rtt, &loss->ask_var,
+				max(now - loss->ask_time, 1));
+	loss->ask_end = una;
+	loss->ask_time = 0;
+	loss->ask = false;
+}
+
 /**
  * arx_loss_advance - PSNs are acknowledged
  * @loss: of a QP
@@ -142,6 +166,7 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 		arx_loss_end_timing(loss, now);
 	if (!test_bit(arx_loss_bit(loss->una), loss->there))
 		arx_loss_judge(loss, loss->una, now);
+	arx_loss_end_ask(loss, una, now);
 	n = min(n, ARX_REPORT_SPAN);
 	arx_loss_clear(loss->there, loss->una, n);
 	arx_loss_clear(loss->again, loss->una, n);
@@ -150,8 +175,6 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 		loss->end = una;
 	if (arx_psn_diff(una, loss->due) > 0)
 		loss->due = una;
-	if (arx_psn_diff(una, loss->ask_end) > 0)
-		loss->ask_end = una;
 }
 
 /* The peer has @psn; true if that is news. */
@@ -298,15 +321,22 @@ bool arx_loss_asked(const struct arx_loss *loss, u32 end)
  * arx_loss_ask - a part of a READ is to be asked for again
  * @loss: of a QP
  * @end: PSN after the part
+ * @now: in ns
+ *
+ * The caller starts the timer anew.
  *
  * Context: completer's lock held.
  */
-void arx_loss_ask(struct arx_loss *loss, u32 end)
+void arx_loss_ask(struct arx_loss *loss, u32 end, u64 now)
 {
 	if (!arx_loss_asked(loss, end))
 		loss->asked[loss->asks++ % ARX_LOSS_ASKED] = end;
+	loss->ask_time = arx_loss_asks(loss) ? 0 : now;
 	loss->ask_end = end;
 	loss->ask = true;
+	loss->seen_una = loss->una;
+	loss->news = false;
+	loss->silent = 0;
 }
 
 /**
@@ -329,6 +359,10 @@ bool arx_loss_hold(struct arx_loss *loss)
  * arx_loss_interval - how long the timer waits
  * @loss: of a QP
  *
+ * The round trip of a READ lasts until all of its responses are there, and the
+ * peer sends those of earlier READs first. The peer sends a part that is asked
+ * for again at once: the time that such parts take is shorter and varies less.
+ *
  * Context: completer's lock held.
  * Return: ns.
  */
@@ -339,6 +373,8 @@ u64 arx_loss_interval(const struct arx_loss *loss)
 
 	if (loss->holding)
 		return max(loss->srtt * loss->late / 4, ARX_LOSS_HOLD);
+	if (arx_loss_asks(loss) && loss->ask_rtt)
+		ns = loss->ask_rtt + max(4 * loss->ask_var, loss->ask_rtt / 2);
 	return clamp(ns << loss->silent, ARX_LOSS_LEAST, ARX_LOSS_MOST);
 }
 
@@ -371,7 +407,12 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 		loss->silent++;
 	bitmap_zero(loss->again, ARX_REPORT_SPAN);
 	loss->due = loss->end;
-	loss->probe = loss->due == loss->una;
+	/*
+	 * The peer may have reported the request for a READ whose responses are
+	 * lost: then no packet is missing, either.
+	 */
+	loss->probe = loss->due == loss->una || arx_loss_has(loss, loss->una);
+	loss->ask_time = 0;
 	return true;
 }
 

@@ -26,8 +26,13 @@
  * @held: @end when the timer was started
  * @holding: the timer waits for packets that may be late
  * @probe: the last packet is to be sent again
- * @ask: READ responses are to be asked for again
- * @ask_end: PSN after the responses that are being asked for, @una if none are
+ * @ask: READ responses from @una on are to be asked for again
+ * @ask_end: PSN after these responses, until all of them are there; then, and
+ *	if there are none, @una
+ * @ask_time: when they were first asked for again, in ns; 0: they were asked
+ *	for more often, so nothing tells which request a response belongs to
+ * @ask_rtt: smoothed time from then to the last response in ns, 0: unknown
+ * @ask_var: its mean deviation in ns
  * @asks: number of values written to @asked
  * @asked: the last values of @ask_end: such a part may still arrive after
  *	everything has been asked for again
@@ -59,6 +64,9 @@ struct arx_loss {
 	bool probe;
 	bool ask;
 	u32 ask_end;
+	u64 ask_time;
+	u64 ask_rtt;
+	u64 ask_var;
 	u32 asks;
 	u32 asked[ARX_LOSS_ASKED];
 	DECLARE_BITMAP(there, ARX_REPORT_SPAN);
@@ -88,7 +96,7 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
 bool arx_loss_hold(struct arx_loss *loss);
-void arx_loss_ask(struct arx_loss *loss, u32 end);
+void arx_loss_ask(struct arx_loss *loss, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
 u64 arx_loss_interval(const struct arx_loss *loss);
 bool arx_loss_has(const struct arx_loss *loss, u32 psn);

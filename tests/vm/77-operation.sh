@@ -231,7 +231,7 @@ scraped() {
 	python3 -c 'import urllib.request; print(urllib.request.urlopen("http://127.0.0.1:9100/metrics").read().decode())' >"$scratch/metrics"
 }
 
-# The examples for network managers, in the managers themselves.
+# The example for ifupdown, run by ifupdown.
 ifupdown() {
 	ip link add eth0 type veth peer name peer0
 	ip link set peer0 up

@@ -93,9 +93,11 @@ up() {
 	done
 }
 
+# A program carries the packets of tun, and waits for the CPU. The default
+# timeout of a QP is 67 ms, this one half a second.
 carries() {
 	verify -f 4 -a "h1:${driver}t1" -b "h2:${driver}t2" \
-		"$1-rc: op=mix gid=$2 size=300,65537 count=12 both=1" \
+		"$1-rc: op=mix gid=$2 size=300,65537 count=12 both=1 timeout=17" \
 		"$1-ud: qp=ud gid=$2 op=send_imm size=1000 count=12"
 }
 

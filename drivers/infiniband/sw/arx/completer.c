@@ -1038,9 +1038,9 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
 /*
  * Ask for responses again, or send a packet again that makes the peer respond.
  * While a READ or atomic is the oldest, it serves as such a packet: it would be
- * replayed anyhow. Otherwise that is the last packet, and each second time the
- * oldest one: if an RNR NAK for the oldest was lost, the peer does not respond
- * to the last.
+ * replayed anyhow. Otherwise the last packet serves, and every other time the
+ * oldest packet: if an RNR NAK for the oldest was lost, the peer does not
+ * respond to the last.
  */
 static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 {

@@ -25,7 +25,7 @@
  *	late: that is decided when the timer expires
  * @held: @end when the timer was started
  * @holding: the timer waits for packets that may be late
- * @probe: the last packet is to be sent again
+ * @probe: a packet is to be sent again that makes the peer respond
  * @ask: READ responses from @una on are to be asked for again
  * @ask_end: PSN after these responses, until all of them are there; then, and
  *	if there are none, @una

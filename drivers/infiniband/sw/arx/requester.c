@@ -1066,7 +1066,8 @@ static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 	};
 
 	if (!share.charged)
-		share.wqes = ARX_SOFTIRQ_WQES;
+		share.wqes = arx_qp_may(qp, ARX_QP_FLUSH) ? ARX_FLUSH_WQES :
+							    ARX_SOFTIRQ_WQES;
 	if (!share.charged && READ_ONCE(qp->req.local)) {
 		s32 most = READ_ONCE(qp->req.credit) +
 			   ARX_SHARE_WQES * ARX_WQE_BYTES;

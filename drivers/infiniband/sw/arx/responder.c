@@ -881,12 +881,6 @@ out:
 	return err;
 }
 
-/*
- * Receive WQEs flushed in one turn. The kernel runs ten works, one after the
- * other, in one softirq.
- */
-#define ARX_FLUSH_TURN	128
-
 /* XRC: flush the WQE in use, unless its SRQ was destroyed. */
 static void arx_responder_flush_xrc(struct arx_qp *qp)
 {
@@ -925,7 +919,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 	 */
 	WRITE_ONCE(qp->rq.ring.hdr->flags, ARX_RING_KICK_RECV);
 	smp_mb();	/* flags before prod */
-	for (most = ARX_FLUSH_TURN; most; most--) {
+	for (most = ARX_FLUSH_WQES; most; most--) {
 		int err = arx_responder_take(qp);
 
 		if (err && err != -EINVAL)

@@ -8,6 +8,13 @@
 
 #include "qp.h"
 
+/*
+ * WQEs of each queue of a failed QP that a softirq flushes in one turn. The
+ * kernel may run ten works, one after the other, in one softirq, and a QP with
+ * more to flush is at once the next work.
+ */
+#define ARX_FLUSH_WQES	16
+
 void arx_qp_schedule(struct arx_qp *qp);
 void arx_qp_schedule_init(struct arx_qp *qp);
 void arx_qp_schedule_later(struct arx_qp *qp);

@@ -33,31 +33,6 @@ static unsigned long probe(void)
  */
 #define TRIES	40
 
-/*
- * The bound is for a CPU that needs STEPS_US microseconds for the STEPS steps of
- * slowness(), as the fastest one seen under TCG does. The same machine is half
- * as fast for minutes while other jobs of the host share its cores.
- */
-#define STEPS		20000
-#define STEPS_US	50
-
-/* How many times slower this CPU is now; at least 1. */
-static double slowness(void)
-{
-	double start, took, least = 1;
-	volatile uint32_t sum = 1;
-	int i, n;
-
-	for (n = 0; n < 50; n++) {
-		start = now();
-		for (i = 0; i < STEPS; i++)
-			sum = sum * 1664525 + 1013904223;
-		took = now() - start;
-		least = took < least ? took : least;
-	}
-	return least * 1e6 > STEPS_US ? least * 1e6 / STEPS_US : 1;
-}
-
 /* One measurement; returns microseconds. */
 typedef unsigned long measure_fn(const void *what, const struct kind *kind,
 				 int flags, bool two);
@@ -67,18 +42,16 @@ static int bounded(measure_fn *measure, const void *what,
 		   unsigned long most, const char *name)
 {
 	unsigned long us, least = -1UL;
-	double start = now(), slow = 1;
+	double start = now();
 	int tries = TRIES;
 
 	do {
 		us = measure(what, kind, flags, two);
 		least = us < least ? us : least;
-		if (least > most)
-			slow = slowness();
-	} while (least > most * slow && --tries);
-	printf("%s: %lu us (%d tries, %.2f s, slow %.2f)\n", name, least,
-	       TRIES - tries + !!tries, now() - start, slow);
-	return least > most * slow;
+	} while (least > most && --tries);
+	printf("%s: %lu us (%d tries, %.2f s)\n", name, least,
+	       TRIES - tries + !!tries, now() - start);
+	return least > most;
 }
 
 /* ---- requests ---- */

@@ -135,7 +135,9 @@ comes_back() {
 
 # unhurried MESSAGES: polls of many rings are so rare that each finds several
 # requests. They are driven by time: a pause in which the host runs other
-# machines, with few messages, must not dominate the count.
+# machines, with few messages, must not dominate the count. A poll between two
+# bursts of a ring finds none, so the count also depends on the speed of the
+# machine.
 unhurried() {
 	local polls
 	polls=$(counter "$dev1" sq_timer_polls h1)
@@ -193,7 +195,7 @@ fi
 if debug_kernel; then
 	check unhurried 130 until_true 100 unhurried 160000
 else
-	check unhurried 60 unhurried 480000
+	check unhurried 130 until_true 100 unhurried 480000
 fi
 if debug_kernel; then
 	skip answers 'the debug kernel is too slow for it: KUnit counts the requests that wait'

@@ -144,7 +144,9 @@ start_systemd() {
 		RemainAfterExit=yes
 		ExecStart=udevadm trigger --subsystem-match=net --action=add
 	END
-	# Nor the rest of a boot.
+	# Nor the rest of a boot. A device has services of rdma-core started,
+	# and they the first part of a boot: it would load all those modules.
+	ln -sf /dev/null /run/systemd/system/systemd-udev-trigger.service
 	mkdir -p /run/systemd/system/arx-link@.service.d
 	printf '[Unit]\nDefaultDependencies=no\n' \
 		>/run/systemd/system/arx-link@.service.d/small.conf
@@ -196,7 +198,7 @@ units() {
 	stop_systemd
 	ip link del eth5
 	rm -rf /etc/systemd/system/arx-link@eth5.service.d \
-		/run/systemd/system/{small.*,arx-link@*}
+		/run/systemd/system/{small.*,arx-link@*,systemd-udev-trigger*}
 }
 
 # The dashboard's metrics come from node_exporter's own collector and from
@@ -243,6 +245,31 @@ ifupdown() {
 	ifdown eth0
 	has ''
 	ip link del eth0
+}
+
+# The examples for systemd-networkd and NetworkManager, called as
+# networkd-dispatcher and NetworkManager call them for each interface and event.
+dispatchers() {
+	local networkd=$tools/examples/50-arx.sh manager=$tools/examples/90-arx
+	veth
+	IFACE=peer0 STATE=routable $networkd
+	has ''
+	IFACE=eth0 STATE=degraded $networkd
+	has 'arx_eth0 eth0 arx'
+	IFACE=eth0 STATE=routable $networkd
+	ibv_devinfo -d arx_eth0 | finds PORT_ACTIVE
+	$manager peer0 down
+	has 'arx_eth0 eth0 arx'
+	$manager eth0 down
+	has ''
+	$manager peer0 up
+	$manager eth0 pre-up
+	has ''
+	$manager eth0 up
+	$manager eth0 up
+	has 'arx_eth0 eth0 arx'
+	ip link del eth0
+	has ''
 }
 
 # doctor COMPLAINT... [-- COMMAND...]: arx-doctor, run by COMMAND, finds these
@@ -339,6 +366,34 @@ doctor_link() {
 	ip link del eth0
 }
 
+# A libarx whose ARX_ABI_VERSION is the next one leaves the device alone, and
+# libibverbs says why.
+doctor_abi() {
+	local next=$scratch/next said
+	mkdir -p "$next/rdma"
+	sed 's/^\(#define ARX_ABI_VERSION\s*\)1$/\12/' \
+		/arx/include/uapi/rdma/arx-abi.h >"$next/rdma/arx-abi.h"
+	gcc -shared -fPIC -O1 -D_GNU_SOURCE -I"$next" \
+		-I"$(echo /arx/build/rdma-core-*/build-arx/include)" \
+		-include config.h -o "$next/provider" \
+		/arx/userspace/provider/*.c -libverbs
+	modprobe -a arx ib_uverbs
+	veth
+	arx-link add eth0
+	ibv_devices | finds arx_eth0
+	mv "$provider" /tmp
+	cp "$next/provider" "$provider"
+	said=$(ibv_devices 2>&1 >"$scratch/devices")
+	echo "$said"
+	[[ $said == *'Driver arx does not support the kernel ABI of 1 (supports 2 to 2)'* ]]
+	not finds arx_eth0 "$scratch/devices"
+	doctor library
+	mv "/tmp/${provider##*/}" "$provider"
+	ibv_devices | finds arx_eth0
+	arx-link del eth0
+	ip link del eth0
+}
+
 doctor_peer() {
 	hosts --mtu 9000
 	peer=(--peer $ip2 --peer 192.0.2.9)
@@ -362,13 +417,17 @@ check twice 30 twice
 check from-rxe 60 from_rxe
 check exporter 30 exporter
 check ifupdown 30 ifupdown
+check dispatchers 30 dispatchers
+cases=(nothing_there signature port no_library link peer)
 if full; then
 	check units 120 units
+	cases+=(abi)
 else
 	skip units "systemd takes its time: left to make test-full"
+	skip doctor-abi "a compiler takes its time: left to make test-full"
 fi
 rmmod arx 2>/dev/null
-for case in nothing_there signature port no_library link peer; do
+for case in "${cases[@]}"; do
 	check doctor-$case 60 doctor_$case
 	put_back
 done

@@ -9,3 +9,4 @@ html_theme = "alabaster"
 html_theme_options = {"page_width": "64em", "body_max_width": "50em"}
 html_copy_source = False
 exclude_patterns = ["bench"]
+highlight_language = "none"

@@ -117,7 +117,7 @@ test:
 
 test-full:
 	ARX_FULL=1 tools/test
-	$(MAKE) check-packages
+	$(MAKE) check-packages html upstream
 
 shell:
 	tools/build $(KERNEL) provider tests

@@ -12,14 +12,6 @@ tools=/arx/userspace/tools
 arx_link=$tools/arx-link
 install -m 755 $arx_link /usr/sbin/arx-link
 
-# refuses WORDS COMMAND...: it must fail and say so
-refuses() {
-	local words=$1 said
-	shift
-	said=$("$@" 2>&1) && { echo "did not fail: $*"; return 1; }
-	[[ $said == *"$words"* ]] || { echo "said: $said"; return 1; }
-}
-
 # logged WORDS COMMAND...: it must fail, and the kernel's log tell why
 logged() {
 	local mark="logged $SRANDOM" since

@@ -16,14 +16,8 @@ enforced() {
 	modprobe dummy
 }
 
-# refused WORDS COMMAND...
-refused() {
-	local words=$1 said
-	shift
-	said=$("$@" 2>&1) && { echo "did not fail: $*"; return 1; }
-	echo "$said"
-	[[ $said == *"$words"* && ! -e /sys/module/arx ]]
-}
+# refused WORDS COMMAND...: and nothing is loaded
+refused() { refuses "$@" && [[ ! -e /sys/module/arx ]]; }
 
 doctor() {
 	refused 'takes signed modules only, and arx is not signed' \

@@ -136,6 +136,14 @@ verify_on() {
 # -e when COMMAND succeeds.)
 not() { ! "$@"; }
 
+# refuses WORDS COMMAND...: it must fail and say so
+refuses() {
+	local words=$1 said
+	shift
+	said=$("$@" 2>&1) && { echo "did not fail: $*"; return 1; }
+	[[ $said == *"$words"* ]] || { echo "said: $said"; return 1; }
+}
+
 # True if there is such a line. Unlike grep -q it reads all lines, so the writer
 # is not ended by SIGPIPE, which would count as its failure.
 finds() { grep "$@" >/dev/null; }

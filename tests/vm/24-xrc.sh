@@ -3,6 +3,7 @@
 # processes share, errors, the end of objects in any order; then perftest
 # between two nodes.
 # kernels: 6.12 newest uml
+# left: 6.12
 # timeout: 400
 
 source "$(dirname "$0")/lib.sh"

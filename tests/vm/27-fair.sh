@@ -3,6 +3,7 @@
 # soon, whatever was posted, received or ended. The process that posts is
 # charged for copies between QPs of one machine.
 # kernels: 6.12 newest
+# left: 6.12
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"
@@ -43,7 +44,6 @@ link_ends() {
 }
 
 seconds=5
-! brief || seconds=3
 
 # took COMMAND...: hundredths of a CPU that COMMAND takes from programs that
 # want all CPUs
@@ -84,11 +84,9 @@ check softirqs-two-threads 120 one_host 2 rc taskset -c 1
 check softirqs-two-cpus 180 one_host 2 rc
 check softirqs-kinds 120 one_host 1 kinds taskset -c 1
 check softirqs-ends 120 one_host 1 ends taskset -c 1
-if ! brief; then
-	check softirqs-link 120 until_true 100 link_ends
-	check softirqs-group 120 one_host 1 group taskset -c 1
-	check softirqs-packets-group 120 two_hosts 1 group taskset -c 1
-fi
+check softirqs-link 120 until_true 100 link_ends
+check softirqs-group 120 one_host 1 group taskset -c 1
+check softirqs-packets-group 120 two_hosts 1 group taskset -c 1
 # A busy host makes these long.
 if full; then
 	check softirqs-waits 120 one_host 1 waits taskset -c 1

@@ -3,6 +3,7 @@
 # created and destroyed; counters of the port, and counters to which QPs are
 # bound.
 # kernels: 6.12 newest uml
+# left: 6.12
 # timeout: 200
 
 source "$(dirname "$0")/lib.sh"

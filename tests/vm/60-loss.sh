@@ -7,6 +7,7 @@
 # single packets, since the sender's device segments runs; the filter corrupts
 # payload, too.
 # kernels: 6.12 newest uml
+# left: 6.12
 # timeout: 700
 
 source "$(dirname "$0")/lib.sh"

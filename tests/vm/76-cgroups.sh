@@ -4,6 +4,7 @@
 # Beyond them the program is refused, or killed alone; the machine works on and
 # gets all memory back.
 # kernels: 6.12 newest uml
+# left: 6.12
 # timeout: 300
 
 source "$(dirname "$0")/lib.sh"

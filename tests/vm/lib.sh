@@ -8,6 +8,7 @@
 #   # timeout: 300
 #   # append: ipv6.disable=1	for the kernel's command line: the script
 #				has a machine for itself
+#   # qemu: trixie	Debian trixie's QEMU (tools/vm --qemu); likewise
 #
 # A script prints a line for each case: `ok NAME`, `not ok NAME: why`, `skip
 # NAME: reason`.

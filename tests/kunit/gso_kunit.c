@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* gso.c and super.c: packets of all lengths joined, and split again. */
+/*
+ * gso.c and super.c: packets of all lengths joined, and split again. uso.c:
+ * packets that the kernel splits.
+ */
 
 #include <kunit/test.h>
 #include <linux/if_ether.h>
 #include <linux/prandom.h>
+#include <net/gso.h>
 
 #include "super.c"
 #include "gso.c"
+#include "uso.c"
 
 #define PACKETS		6
 #define OUTER		(ETH_HLEN + 40 + 8)	/* MAC, the longer IP, UDP */
@@ -523,6 +528,121 @@ static void gso__segment_super(struct kunit *test)
 	}
 }
 
+/* Lengths that are posted together, and packets in each train of them. */
+static const struct {
+	u32 len[PACKETS];
+	u32 trains[PACKETS];
+} lengths[] = {
+	{ { 36, 1052, 16, 44, 2000, 20 }, { 1, 2, 1, 2 } },
+	{ { 40, 40, 40, 40, 40, 40 }, { 6 } },
+	{ { 1056, 1040, 1040, 1040, 1040, 20 }, { 1, 5 } },
+	{ { 1056, 1040, 1040, 1040, 1040, 1044 }, { 1, 4, 1 } },
+	{ { 1056, 1040, 1056, 1040, 1056, 1040 }, { 2, 2, 2 } },
+	{ { 16, 16, 16, 16, 16, 4096 }, { 5, 1 } },
+};
+
+static void uso__lengths(struct kunit *test)
+{
+	int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct packets *p = join(test, lengths[i].len, 100);
+		struct sk_buff *rest = arx_gso_split(p->skb);
+		struct sk_buff *trains, *skb;
+
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rest);
+		p->skb->next = rest;
+		trains = arx_uso_make(p->skb, 4096);
+		KUNIT_ASSERT_NOT_NULL(test, trains);
+		for (j = 0, skb = trains; skb; j++, skb = skb->next)
+			KUNIT_EXPECT_EQ(test, arx_uso_packets(skb),
+					lengths[i].trains[j]);
+		if (j < PACKETS)
+			KUNIT_EXPECT_EQ(test, lengths[i].trains[j], 0);
+		kfree_skb_list(trains);
+	}
+}
+
+/* The headers of a train, as tx.c writes them; then the kernel splits it. */
+static struct sk_buff *split_train(struct kunit *test, struct sk_buff *skb,
+				   bool ipv4, u16 id)
+{
+	int len = skb->len + sizeof(struct udphdr);
+	struct sk_buff *segs;
+
+	dress(skb, ipv4, id);
+	skb->encapsulation = 0;
+	skb_push(skb, -skb_network_offset(skb));
+	udp_hdr(skb)->len = htons(len);
+	if (ipv4) {
+		ip_hdr(skb)->protocol = IPPROTO_UDP;
+		ip_hdr(skb)->tot_len = htons(sizeof(struct iphdr) + len);
+	} else {
+		ipv6_hdr(skb)->payload_len = htons(len);
+	}
+	arx_uso_finish(skb);
+	skb_push(skb, ETH_HLEN);
+	skb_reset_mac_header(skb);
+	eth_hdr(skb)->h_proto = skb->protocol;
+	if (!skb_is_gso(skb))
+		return skb;
+	segs = __skb_gso_segment(skb, NETIF_F_SG | NETIF_F_HW_CSUM, true);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
+	consume_skb(skb);
+	return segs;
+}
+
+/* A packet as the wire has it; then from its BTH on. */
+static void expect_whole(struct kunit *test, struct sk_buff *skb, bool ipv4,
+			 u16 id)
+{
+	int ip_len = ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+
+	KUNIT_ASSERT_FALSE(test, skb_is_gso(skb));
+	KUNIT_EXPECT_TRUE(test, skb->ip_summed == CHECKSUM_PARTIAL);
+	skb_pull(skb, ETH_HLEN + ip_len + sizeof(struct udphdr));
+	skb_set_transport_header(skb, -(int)sizeof(struct udphdr));
+	skb_set_network_header(skb, -(int)sizeof(struct udphdr) - ip_len);
+	expect_finished(test, skb, ipv4, id);
+}
+
+static void split_super(struct kunit *test, const struct super *f, bool ipv4)
+{
+	u32 n = DIV_ROUND_UP(f->len, f->mtu);
+	u8 *payload = kunit_kzalloc(test, SPAN, GFP_KERNEL);
+	struct sk_buff *skb, *next, *seg;
+	struct rnd_state rnd;
+	u16 id = 0xfffe;
+	u32 i = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, payload);
+	prandom_seed_state(&rnd, 1);
+	prandom_bytes_state(&rnd, payload, SPAN);
+	skb = make_super(test, f, FOLDED_PSN, payload,
+			 arx_headers_len(&f->h));
+	skb->next = make_super(test, f, 7, payload, f->mtu + 100);
+	skb = arx_uso_make(skb, arx_super_largest(&f->h, f->mtu));
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	for (; skb; skb = next) {
+		next = skb->next;
+		skb_mark_not_on_list(skb);
+		skb = split_train(test, skb, ipv4, id + i);
+		for (seg = skb; seg; seg = seg->next, i++) {
+			expect_whole(test, seg, ipv4, id + i);
+			expect_part(test, f, i % n, n,
+				    i < n ? FOLDED_PSN : 7, payload, seg);
+		}
+		kfree_skb_list(skb);
+	}
+	KUNIT_EXPECT_EQ(test, i, 2 * n);
+}
+
+static void uso__split(struct kunit *test)
+{
+	split_super(test, test->param_value, true);
+	split_super(test, test->param_value, false);
+}
+
 /* A super-packet is longer than any packet, and shows its path MTU. */
 static void gso__super_stands_out(struct kunit *test)
 {
@@ -556,6 +676,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(gso__segment_of_checked),
 	KUNIT_CASE_PARAM(gso__segment_super, super_gen_params),
 	KUNIT_CASE(gso__super_stands_out),
+	KUNIT_CASE(uso__lengths),
+	KUNIT_CASE_PARAM(uso__split, super_gen_params),
 	{}
 };
 

@@ -6,6 +6,9 @@
  * if this machine only forwards them, split like those. The ICRC is checked
  * here, while the packet's own headers still exist, and only of packets that
  * are joined: the ICRCs of others are checked when they are received.
+ *
+ * A card may join packets, too: a virtio card hands over a train (uso.c) as the
+ * train that left the other machine.
  */
 
 #include <net/gro.h>
@@ -57,17 +60,15 @@ static bool arx_gro_whole(const struct arx_headers *h)
 }
 
 /*
- * True if other packets may follow this one, with lengths that agree and linear
- * headers. A packet with a UDP checksum stays alone: if joined packets were
- * split again, nothing would compute its checksum. (RoCE has none: A17.3.1.)
+ * Read the headers of a packet, and make them linear. True if the packet may be
+ * joined with others.
  */
-static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
+static bool arx_gro_read(struct sk_buff *skb, int bth, struct arx_headers *h)
 {
 	const struct udphdr *udp;
 	int len;
 
-	if (NAPI_GRO_CB(skb)->flush ||
-	    !pskb_may_pull(skb, bth + ARX_BTH_LEN))
+	if (!pskb_may_pull(skb, bth + ARX_BTH_LEN))
 		return false;
 	len = arx_bth_read(h, skb->data + bth);
 	if (len < 0 || h->service == ARX_SERVICE_UD || h->op == ARX_OP_ACK ||
@@ -77,8 +78,13 @@ static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
 	    !pskb_may_pull(skb, bth + len))
 		return false;
 	udp = (void *)skb->data + bth - sizeof(*udp);
-	return !udp->check &&
-	       ntohs(udp->len) == sizeof(*udp) + skb_gro_len(skb);
+	return ntohs(udp->len) == sizeof(*udp) + skb_gro_len(skb);
+}
+
+/* True if other packets may follow this one, with lengths that agree. */
+static bool arx_gro_parse(struct sk_buff *skb, int bth, struct arx_headers *h)
+{
+	return !NAPI_GRO_CB(skb)->flush && arx_gro_read(skb, bth, h);
 }
 
 /* True if no packet can follow it. */
@@ -139,17 +145,24 @@ static bool arx_gro_follows(const struct sk_buff *p,
 	       *(__be16 *)arx_gro_ip(p) == *(__be16 *)arx_gro_ip(skb);
 }
 
-static bool arx_gro_icrc_fits(struct sk_buff *skb, int bth)
+/* Tell the ICRC where the outer headers are; false if IP has options. */
+static bool arx_gro_set_headers(struct sk_buff *skb, int bth)
 {
-	int ip_len = arx_gro_ip_len(skb, bth);
-	__le32 icrc;
-
-	if (ip_len != (arx_gro_ip(skb)->version == 4 ?
-		       sizeof(struct iphdr) : sizeof(struct ipv6hdr)))
+	if (arx_gro_ip_len(skb, bth) != (arx_gro_ip(skb)->version == 4 ?
+					 sizeof(struct iphdr) :
+					 sizeof(struct ipv6hdr)))
 		return false;
 	skb_set_network_header(skb, NAPI_GRO_CB(skb)->network_offset);
 	skb_set_transport_header(skb, bth - (int)sizeof(struct udphdr));
-	return !skb_copy_bits(skb, skb->len - sizeof(icrc), &icrc,
+	return true;
+}
+
+static bool arx_gro_icrc_fits(struct sk_buff *skb, int bth)
+{
+	__le32 icrc;
+
+	return arx_gro_set_headers(skb, bth) &&
+	       !skb_copy_bits(skb, skb->len - sizeof(icrc), &icrc,
 			      sizeof(icrc)) && icrc == arx_icrc(skb);
 }
 
@@ -195,6 +208,56 @@ static bool arx_gro_merge(struct sk_buff *p, const struct arx_headers *last,
 	return true;
 }
 
+/* True if the ICRCs of all packets of a train are right. */
+static bool arx_gro_train_fits(struct sk_buff *skb, int bth, int size)
+{
+	int end, off, i;
+	__le32 icrc;
+
+	if (!arx_gro_set_headers(skb, bth))
+		return false;
+	for (off = bth, i = 0; off < (int)skb->len; off = end, i++) {
+		end = min(off + size, (int)skb->len);
+		if (end - off < ARX_BTH_LEN + ARX_ICRC_LEN ||
+		    skb_copy_bits(skb, end - (int)sizeof(icrc), &icrc,
+				  sizeof(icrc)) ||
+		    icrc != arx_icrc_segment(skb, i, off, end - off))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A card delivers a train. Mark the train as joined packets whose ICRCs are
+ * right, if the rule lets arx_gso_split() find these. The stack splits other
+ * trains, and those in more pieces than one packet can have.
+ */
+static void arx_gro_train(struct sock *sk, struct sk_buff *skb, int bth)
+{
+	int size = skb_shinfo(skb)->gso_size;
+	int n = DIV_ROUND_UP(skb_gro_len(skb), size);
+	struct arx_headers h;
+	int more;
+
+	if (skb_has_frag_list(skb) || n < 2 || !arx_gro_read(skb, bth, &h) ||
+	    !arx_gro_wanted(skb, sock_net(sk), &h))
+		return;
+	more = arx_gro_whole(&h) ? 0 : arx_headers_len(&h) - ARX_BTH_LEN;
+	if ((more && n > 2) || size <= more ||
+	    !arx_gro_train_fits(skb, bth, size))
+		return;
+	skb_shinfo(skb)->gso_size = size - more;
+	udp_hdr(skb)->check = 0;
+	arx_gso_mark_checked(skb, n);
+}
+
+static bool arx_gro_is_train(const struct sk_buff *skb)
+{
+	return skb_is_gso(skb) &&
+	       (skb_shinfo(skb)->gso_type & ~SKB_GSO_DODGY) ==
+	       SKB_GSO_UDP_L4 && arx_gso_usable();
+}
+
 /**
  * arx_gro_receive - a NIC delivers a packet for the UDP port
  * @sk: the namespace's socket
@@ -228,6 +291,8 @@ struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
 
 	/* Hold packets that others may follow. */
 	arx_section_enter();
+	if (arx_gro_is_train(skb))
+		arx_gro_train(sk, skb, bth);
 	if (!part || arx_gro_ends(&h) ||
 	    !arx_gro_wanted(skb, sock_net(sk), &h))
 		NAPI_GRO_CB(skb)->flush = 1;
@@ -239,13 +304,19 @@ struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
  * arx_gro_complete - packets that were held together are delivered
  * @sk: the namespace's socket
  * @skb: the first of several
- * @nhoff: unused: offset of its BTH
+ * @nhoff: offset of its BTH
+ *
+ * If joined packets are split again, nothing computes a UDP checksum, so they
+ * have none from here on. (RoCE needs none: A17.3.1.)
  *
  * Context: softirq, RCU read side.
  * Return: 0.
  */
 int arx_gro_complete(struct sock *sk, struct sk_buff *skb, int nhoff)
 {
+	struct udphdr *udp = (void *)skb->data + nhoff - sizeof(*udp);
+
+	udp->check = 0;
 	arx_gso_mark_checked(skb, NAPI_GRO_CB(skb)->count);
 	return 0;
 }

@@ -43,10 +43,13 @@ static int arx_icrc_mask_ipv6(struct ipv6hdr *to, const struct ipv6hdr *from)
 	return sizeof(*to);
 }
 
-/* Copy IP, UDP and BTH headers, with ones in place of variant fields. */
-static int arx_icrc_mask_headers(void *to, const struct sk_buff *skb)
+/*
+ * Copy IP, UDP and BTH headers, with ones in place of variant fields. Returns
+ * bytes of the IP header.
+ */
+static int arx_icrc_mask_headers(void *to, const struct sk_buff *skb,
+				 const void *from_bth)
 {
-	const void *from = skb_transport_header(skb);
 	struct udphdr *udp;
 	u8 *bth;
 	int len;
@@ -57,11 +60,12 @@ static int arx_icrc_mask_headers(void *to, const struct sk_buff *skb)
 		len = arx_icrc_mask_ipv6(to, ipv6_hdr(skb));
 
 	udp = to + len;
-	memcpy(udp, from, sizeof(*udp) + ARX_BTH_LEN);
+	*udp = *udp_hdr(skb);
 	udp->check = (__force __sum16)0xffff;
 	bth = (u8 *)(udp + 1);
+	memcpy(bth, from_bth, ARX_BTH_LEN);
 	bth[ARX_BTH_VARIANT] = 0xff;
-	return len + sizeof(*udp) + ARX_BTH_LEN;
+	return len;
 }
 
 /* Continue @crc over the bytes [off, end) from skb->data. */
@@ -105,11 +109,54 @@ __le32 arx_icrc(const struct sk_buff *skb)
 {
 	int bth = skb_transport_offset(skb) + sizeof(struct udphdr);
 	u8 pseudo[ARX_PSEUDO_MAX] __aligned(8);
-	int len = arx_icrc_mask_headers(pseudo, skb);
+	int len = arx_icrc_mask_headers(pseudo, skb,
+					skb_transport_header(skb) +
+					sizeof(struct udphdr));
 	u32 crc;
 
+	len += sizeof(struct udphdr) + ARX_BTH_LEN;
 	crc = arx_crc32(ARX_ICRC_SEED, pseudo, len);
 	crc = arx_icrc_range(crc, skb, bth + ARX_BTH_LEN,
 			     skb->len - ARX_ICRC_LEN);
+	return cpu_to_le32(~crc);
+}
+
+/**
+ * arx_icrc_segment - compute the ICRC of a packet that is part of a larger one
+ * @skb: packets that UDP segmentation splits, or has joined; network and
+ *	transport header are set, IP has no options and, like UDP, is linear
+ * @i: number of the packet
+ * @off: offset of the packet's BTH from skb->data
+ * @len: bytes from its BTH to its ICRC
+ *
+ * Alone the packet has its own lengths and IPv4 identification, which the ICRC
+ * covers.
+ *
+ * Return: the ICRC in wire order.
+ */
+__le32 arx_icrc_segment(const struct sk_buff *skb, u32 i, int off, int len)
+{
+	u8 pseudo[ARX_PSEUDO_MAX] __aligned(8);
+	int ip_len, crc_len;
+	struct udphdr *udp;
+	struct iphdr *ip;
+	u8 bth[ARX_BTH_LEN] = {};
+	u32 crc;
+
+	skb_copy_bits(skb, off, bth, sizeof(bth));
+	ip_len = arx_icrc_mask_headers(pseudo, skb, bth);
+	ip = (void *)pseudo;
+	udp = (void *)pseudo + ip_len;
+	udp->len = htons(sizeof(*udp) + len);
+	if (ip->version == 4) {
+		ip->id = htons(ntohs(ip->id) + i);
+		ip->tot_len = htons(sizeof(*ip) + sizeof(*udp) + len);
+	} else {
+		((struct ipv6hdr *)ip)->payload_len = udp->len;
+	}
+	crc_len = ip_len + sizeof(*udp) + ARX_BTH_LEN;
+	crc = arx_crc32(ARX_ICRC_SEED, pseudo, crc_len);
+	crc = arx_icrc_range(crc, skb, off + ARX_BTH_LEN,
+			     off + len - ARX_ICRC_LEN);
 	return cpu_to_le32(~crc);
 }

@@ -49,29 +49,6 @@ struct sk_buff *arx_packet_alloc(u32 len)
 	return skb;
 }
 
-/**
- * struct arx_super - a super-packet, while it is being segmented
- * @skb: the super-packet, from its BTH on
- * @h: its headers
- * @headers: bytes of them
- * @len: bytes of payload
- * @mtu: path MTU
- * @n: number of its packets
- * @copy: true if its packets may not refer to its pages, however long they are
- * @trailer: memory of the packets' trailers; this reference is dropped when all
- *	packets have their trailers
- */
-struct arx_super {
-	struct sk_buff *skb;
-	struct arx_headers h;
-	u32 headers;
-	u32 len;
-	u32 mtu;
-	u32 n;
-	bool copy;
-	void *trailer;
-};
-
 /*
  * Append @len bytes of the payload from @off on, by reference to their pages.
  */
@@ -159,7 +136,15 @@ static void arx_super_headers(const struct arx_super *super,
 	arx_headers_write(&h, skb_push(skb, arx_headers_len(&h)));
 }
 
-static int arx_super_read(struct arx_super *super, struct sk_buff *skb)
+/**
+ * arx_super_read - read the headers of a super-packet
+ * @super: receives all but @copy and @trailer
+ * @skb: the super-packet, from its BTH on
+ * @size: gso_size of the packets with which it was joined
+ *
+ * Return: 0, or -EINVAL.
+ */
+int arx_super_read(struct arx_super *super, struct sk_buff *skb, u32 size)
 {
 	u8 buf[ARX_MAX_HEADERS];
 	u32 len = min(skb->len, ARX_MAX_HEADERS);
@@ -169,6 +154,7 @@ static int arx_super_read(struct arx_super *super, struct sk_buff *skb)
 	if (headers < 0 || skb->len <= headers + super->h.pad + ARX_ICRC_LEN)
 		return -EINVAL;
 	super->skb = skb;
+	super->mtu = arx_super_mtu(size);
 	super->headers = headers;
 	super->len = skb->len - headers - super->h.pad - ARX_ICRC_LEN;
 	super->n = arx_run_npkts(super->len, super->mtu);
@@ -218,7 +204,6 @@ int arx_super_segment(struct sk_buff **list, u32 size,
 		      netdev_features_t features)
 {
 	struct arx_super super = {
-		.mtu = arx_super_mtu(size),
 		.copy = !(features & NETIF_F_SG),
 	};
 	int err = 0;
@@ -234,7 +219,7 @@ int arx_super_segment(struct sk_buff **list, u32 size,
 			list = &skb->next;
 			continue;
 		}
-		err = arx_super_read(&super, skb);
+		err = arx_super_read(&super, skb, size);
 		if (err)
 			break;
 		end = arx_super_packets(&super, &packets);
@@ -250,6 +235,44 @@ int arx_super_segment(struct sk_buff **list, u32 size,
 	}
 	local_bh_enable();
 	return err;
+}
+
+/**
+ * arx_super_len - bytes from BTH to ICRC of a packet of a super-packet
+ * @super: from arx_super_read()
+ * @i: the packet
+ *
+ * Return: bytes.
+ */
+u32 arx_super_len(const struct arx_super *super, u32 i)
+{
+	struct arx_headers h;
+
+	arx_headers_part(&super->h, i, i + 1 == super->n, &h);
+	return arx_headers_len(&h) +
+	       min(super->mtu, super->len - i * super->mtu) + h.pad +
+	       ARX_ICRC_LEN;
+}
+
+/**
+ * arx_super_copy - write a packet of a super-packet
+ * @super: from arx_super_read()
+ * @i: the packet
+ * @to: room for arx_super_len() bytes. What is written there begins with the
+ *	BTH and ends with four bytes of zeros for the ICRC
+ *
+ * Return: 0, or -EFAULT if the super-packet is shorter than its headers say.
+ */
+int arx_super_copy(const struct arx_super *super, u32 i, void *to)
+{
+	u32 len = min(super->mtu, super->len - i * super->mtu);
+	struct arx_headers h;
+
+	arx_headers_part(&super->h, i, i + 1 == super->n, &h);
+	to += arx_headers_write(&h, to);
+	memset(to + len, 0, h.pad + ARX_ICRC_LEN);
+	return skb_copy_bits(super->skb, super->headers + i * super->mtu, to,
+			     len);
 }
 
 /**

@@ -47,7 +47,33 @@ static inline u32 arx_super_mtu(u32 size)
 	return rounddown_pow_of_two(size);
 }
 
+/**
+ * struct arx_super - a super-packet, while its packets are made
+ * @skb: the super-packet, from its BTH on
+ * @h: its headers
+ * @headers: bytes of them
+ * @len: bytes of payload
+ * @mtu: path MTU
+ * @n: number of its packets
+ * @copy: true if its packets may not refer to its pages, however long they are
+ * @trailer: memory of the packets' trailers; this reference is dropped when all
+ *	packets have their trailers
+ */
+struct arx_super {
+	struct sk_buff *skb;
+	struct arx_headers h;
+	u32 headers;
+	u32 len;
+	u32 mtu;
+	u32 n;
+	bool copy;
+	void *trailer;
+};
+
 struct sk_buff *arx_packet_alloc(u32 len);
+int arx_super_read(struct arx_super *super, struct sk_buff *skb, u32 size);
+u32 arx_super_len(const struct arx_super *super, u32 i);
+int arx_super_copy(const struct arx_super *super, u32 i, void *to);
 u32 arx_super_largest(const struct arx_headers *h, u32 mtu);
 int arx_super_segment(struct sk_buff **list, u32 size,
 		      netdev_features_t features);

@@ -24,9 +24,13 @@
 #include "schedule.h"
 #include "sock.h"
 #include "tx.h"
+#include "uso.h"
 
 /* Payload up to this size is cheaper to copy than to refer to. */
 #define ARX_TX_LINEAR		256
+
+/* Packets of up to this many bytes from BTH to ICRC leave as trains. */
+#define ARX_TX_TRAIN		(1024 + ARX_MAX_HEADERS + ARX_ICRC_LEN)
 
 /**
  * struct arx_tx - a run while packets are made of it
@@ -391,7 +395,9 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 		arx_tx_push_ipv4(batch, skb, psn);
 	else
 		arx_tx_push_ipv6(batch, skb);
-	if (skb_is_gso(skb))
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		arx_uso_finish(skb);
+	else if (skb_is_gso(skb))
 		arx_gso_mark(skb);
 	else
 		arx_tx_put_icrc(skb);
@@ -412,11 +418,12 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 				struct sk_buff *skb)
 {
 	const struct arx_tx_batch *batch = &out->batch;
-	u32 i;
+	u32 i = 0;
 
-	for (i = 0; skb; i++) {
+	while (skb) {
 		struct sk_buff *next = skb->next;
 		u32 psn = arx_psn_add(batch->psn, i);
+		u32 n = arx_uso_packets(skb);
 		int err;
 
 		skb_mark_not_on_list(skb);
@@ -429,6 +436,7 @@ static void arx_tx_send_packets(struct arx_qp *qp, struct arx_tx_out *out,
 			return;
 		}
 		skb = next;
+		i += n;
 	}
 }
 
@@ -451,25 +459,65 @@ static bool arx_tx_joins(const struct arx_qp *qp,
 	       arx_gso_may_leave(netdev);
 }
 
+/*
+ * Make trains for the card, if it splits UDP packets. Returns NULL if not, or
+ * without memory. Longer packets refer to their payload and are few; to copy
+ * the payload costs as much as their trains save.
+ */
+static struct sk_buff *arx_tx_trains(struct arx_qp *qp,
+				     const struct arx_tx_batch *batch)
+{
+	struct sk_buff *trains = NULL;
+
+	if (batch->n > 1 && batch->largest <= ARX_TX_TRAIN &&
+	    arx_uso_usable(dst_dev_rcu(batch->dst), batch->av->ipv4))
+		trains = arx_uso_make(batch->first, batch->largest);
+	if (trains) {
+		arx_count_add(qp, ICRC_COMPUTED, batch->n);
+		arx_count_add(qp, SENT_USO, batch->n);
+	}
+	return trains;
+}
+
+/*
+ * Bring the packets of a batch into the form in which they leave. Returns NULL
+ * without memory: then they are gone.
+ */
+static struct sk_buff *arx_tx_form(struct arx_qp *qp,
+				   const struct arx_tx_batch *batch)
+{
+	struct sk_buff *first = batch->first;
+	struct sk_buff *trains;
+
+	if (arx_tx_joins(qp, batch)) {
+		trains = arx_tx_trains(qp, batch);
+		if (trains)
+			return trains;
+		arx_gso_join(first, batch->n, batch->largest);
+		arx_count_add(qp, ICRC_AVOIDED, batch->n);
+		return first;
+	}
+	if (arx_super_segment(&first, batch->largest,
+			      dst_dev_rcu(batch->dst)->features)) {
+		kfree_skb_list(first);
+		return NULL;
+	}
+	arx_count_add(qp, ICRC_COMPUTED, batch->n);
+	return first;
+}
+
 static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 {
 	const struct arx_tx_batch *batch = &out->batch;
-	struct sk_buff *first = batch->first;
+	struct sk_buff *first;
 
 	arx_count(qp, SENT_RUNS);
 	arx_count_add(qp, SENT_PKTS, batch->n);
 	arx_count_add(qp, SENT_BYTES, batch->len);
-	if (arx_tx_joins(qp, batch)) {
-		arx_gso_join(first, batch->n, batch->largest);
-		arx_count_add(qp, ICRC_AVOIDED, batch->n);
-	} else {
-		if (arx_super_segment(&first, batch->largest,
-				      dst_dev_rcu(batch->dst)->features)) {
-			kfree_skb_list(first);
-			arx_tx_drop(qp, out, batch->psn, batch->n);
-			return;
-		}
-		arx_count_add(qp, ICRC_COMPUTED, batch->n);
+	first = arx_tx_form(qp, batch);
+	if (!first) {
+		arx_tx_drop(qp, out, batch->psn, batch->n);
+		return;
 	}
 	arx_keep_tx_queue(qp->tx_sk,
 			  arx_order_queue(qp, dst_dev_rcu(batch->dst),

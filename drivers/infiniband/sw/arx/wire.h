@@ -203,6 +203,7 @@ u32 arx_rnr_timer_us(u8 timer);
 
 /* ICRC, 7.8.1 and A17.3.3: icrc.c */
 __le32 arx_icrc(const struct sk_buff *skb);
+__le32 arx_icrc_segment(const struct sk_buff *skb, u32 i, int off, int len);
 
 void arx_wire_group(struct in6_addr *addr);
 

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * UDP segmentation offload. A netdev that splits UDP packets gets many packets
+ * as one large packet, a train. Each packet has its headers from the BTH on and
+ * its ICRC already. The card writes Ethernet, IP and UDP headers for each; the
+ * kernel does so in front of a driver or a socket that cannot.
+ *
+ * All packets of a train have the same length, but the last may be shorter. The
+ * first packet of a WRITE has one header more than the following packets, so
+ * the first packet leaves alone.
+ *
+ * Trains are copies, in one piece of memory. By reference a packet takes two or
+ * three fragments, so that a train would have no more packets than now.
+ */
+
+#include <linux/device.h>
+#include <linux/if_vlan.h>
+#include <linux/netdevice.h>
+#include <net/ip.h>
+#include <net/ip6_checksum.h>
+#include <net/udp.h>
+
+#include "super.h"
+#include "uso.h"
+#include "wire.h"
+
+/*
+ * Bytes of memory of a train. The page allocator has pieces of up to this size
+ * at hand on each CPU, and does not compact memory for them.
+ */
+#define ARX_USO_MEMORY		(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+
+/* The maximum number of packets that all kernels and cards take at once. */
+#define ARX_USO_PACKETS		64U
+
+/*
+ * True if a netdev is a card. The ICRC covers the IPv4 identification, and
+ * cards do not say how they number the packets of a train. Virtio cards leave
+ * the split to Linux, which counts up by one from the identification of the
+ * train.
+ */
+static bool arx_uso_is_card(const struct net_device *netdev, bool ipv4)
+{
+	const struct device *parent = netdev->dev.parent;
+
+	return parent &&
+	       (!ipv4 || !strcmp(dev_driver_string(parent), "virtio_net"));
+}
+
+static bool arx_uso_fits(const struct net_device *netdev, bool ipv4)
+{
+	netdev_features_t csum = NETIF_F_HW_CSUM |
+				 (ipv4 ? NETIF_F_IP_CSUM : NETIF_F_IPV6_CSUM);
+
+	return netdev->features & NETIF_F_GSO_UDP_L4 &&
+	       netdev->features & csum &&
+	       (is_vlan_dev(netdev) || arx_uso_is_card(netdev, ipv4));
+}
+
+static int arx_uso_fits_not(struct net_device *netdev,
+			    struct netdev_nested_priv *priv)
+{
+	return !arx_uso_fits(netdev, *(bool *)priv->data);
+}
+
+/**
+ * arx_uso_usable - true if a netdev should get trains
+ * @netdev: netdev of the route
+ * @ipv4: the packets are IPv4
+ *
+ * A netdev that takes joined packets gets joined packets instead. Tunnels would
+ * split trains at once, and compute the checksums.
+ *
+ * Context: RCU read side.
+ * Return: true if @netdev is a card that splits trains, or a VLAN on one.
+ */
+bool arx_uso_usable(struct net_device *netdev, bool ipv4)
+{
+	struct netdev_nested_priv priv = { .data = &ipv4 };
+
+	return arx_uso_fits(netdev, ipv4) &&
+	       !(netdev->features & NETIF_F_GSO_UDP_TUNNEL) &&
+	       !netdev_walk_all_lower_dev_rcu(netdev, arx_uso_fits_not, &priv);
+}
+
+/**
+ * struct arx_uso_at - a position in packets and super-packets
+ * @skb: the packet or super-packet; NULL at the end
+ * @super: @skb as a super-packet; a packet has @super.n == 1
+ * @i: position in it
+ * @size: bytes of the largest packet
+ */
+struct arx_uso_at {
+	struct sk_buff *skb;
+	struct arx_super super;
+	u32 i;
+	u32 size;
+};
+
+static int arx_uso_open(struct arx_uso_at *at, struct sk_buff *skb)
+{
+	at->skb = skb;
+	at->i = 0;
+	at->super.n = 1;
+	if (skb && arx_is_super(skb->len, at->size))
+		return arx_super_read(&at->super, skb, at->size);
+	return 0;
+}
+
+/* Bytes of the packet at the position. */
+static u32 arx_uso_len(const struct arx_uso_at *at)
+{
+	return at->super.n > 1 ? arx_super_len(&at->super, at->i) :
+				 at->skb->len;
+}
+
+/* Go on to the next packet; false if it cannot leave with this one. */
+static bool arx_uso_follow(struct arx_uso_at *at)
+{
+	if (at->super.n > 1)
+		return ++at->i < at->super.n;
+	at->skb = at->skb->next;
+	return at->skb && !arx_is_super(at->skb->len, at->size);
+}
+
+/* Write the packet to @to, and go on to the next one. */
+static int arx_uso_take(struct arx_uso_at *at, void *to)
+{
+	int err;
+
+	if (at->super.n > 1)
+		err = arx_super_copy(&at->super, at->i, to);
+	else
+		err = skb_copy_bits(at->skb, 0, to, at->skb->len);
+	if (err || ++at->i < at->super.n)
+		return err;
+	return arx_uso_open(at, at->skb->next);
+}
+
+/*
+ * Returns the number of packets from the position on that make a train of up to
+ * @room bytes, and their bytes. A shorter packet ends a train. If the first
+ * packet is the only one of its length, it stays out of the train that follows.
+ */
+static u32 arx_uso_count(const struct arx_uso_at *from, u32 room, u32 *bytes)
+{
+	struct arx_uso_at at = *from;
+	u32 len = arx_uso_len(&at);
+	u32 n = 0;
+	u32 next;
+
+	*bytes = 0;
+	do {
+		*bytes += len;
+		next = arx_uso_follow(&at) ? arx_uso_len(&at) : 0;
+		n++;
+	} while (next == len && *bytes + next <= room && n < ARX_USO_PACKETS);
+	if (!next || next >= len || *bytes + next > room ||
+	    n == ARX_USO_PACKETS ||
+	    (n == 1 && arx_uso_follow(&at) && arx_uso_len(&at) == next))
+		return n;
+	*bytes += next;
+	return n + 1;
+}
+
+/* Make a train, or a packet if no train is possible. NULL: no memory. */
+static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
+{
+	u32 size = arx_uso_len(at);
+	struct sk_buff *skb;
+	u32 bytes, n, i;
+
+	n = arx_uso_count(at, SKB_WITH_OVERHEAD(ARX_USO_MEMORY) - headroom,
+			  &bytes);
+	skb = alloc_skb(headroom + bytes, GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return NULL;
+	skb_reserve(skb, headroom);
+	for (i = 0; i < n; i++) {
+		if (!arx_uso_take(at, skb_put(skb, arx_uso_len(at))))
+			continue;
+		kfree_skb(skb);
+		return NULL;
+	}
+	if (n > 1) {
+		skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+		skb_shinfo(skb)->gso_size = size;
+		skb_shinfo(skb)->gso_segs = n;
+	}
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	return skb;
+}
+
+/**
+ * arx_uso_make - make trains of packets
+ * @list: packets and super-packets, linked by ->next; each begins with its BTH
+ * @size: bytes of the largest packet
+ *
+ * A card writes UDP checksums into the packets of a train, and packets with and
+ * without a checksum are not joined by the receiver's GRO. So packets between
+ * trains get checksums, too.
+ *
+ * Context: any.
+ * Return: trains and packets, in order, with the headroom of @list, for
+ * arx_uso_finish(); @list is consumed. NULL without memory; @list is unchanged.
+ */
+struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size)
+{
+	struct arx_uso_at at = { .size = size };
+	u32 headroom = skb_headroom(list);
+	struct sk_buff *first = NULL;
+	struct sk_buff **end = &first;
+
+	if (arx_uso_open(&at, list))
+		return NULL;
+	while (at.skb) {
+		*end = arx_uso_train(&at, headroom);
+		if (!*end) {
+			kfree_skb_list(first);
+			return NULL;
+		}
+		end = &(*end)->next;
+	}
+	while (list) {
+		struct sk_buff *skb = list;
+
+		list = list->next;
+		skb_mark_not_on_list(skb);
+		consume_skb(skb);
+	}
+	return first;
+}
+
+/* What a card, or the kernel, needs for the UDP checksums. */
+static void arx_uso_request_checksum(struct sk_buff *skb)
+{
+	struct udphdr *udp = udp_hdr(skb);
+	u32 len = ntohs(udp->len);
+
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct udphdr, check);
+	if (ip_hdr(skb)->version == 4)
+		udp->check = ~udp_v4_check(len, ip_hdr(skb)->saddr,
+					   ip_hdr(skb)->daddr, 0);
+	else
+		udp->check = ~udp_v6_check(len, &ipv6_hdr(skb)->saddr,
+					   &ipv6_hdr(skb)->daddr, 0);
+}
+
+/**
+ * arx_uso_finish - compute the ICRCs of a train, and ask for UDP checksums
+ * @skb: from arx_uso_make(), from its IP header on
+ *
+ * Context: any.
+ */
+void arx_uso_finish(struct sk_buff *skb)
+{
+	int off = skb_transport_offset(skb) + sizeof(struct udphdr);
+	int size = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len;
+	u32 i;
+
+	for (i = 0; off < (int)skb->len; i++) {
+		int len = min(size, (int)skb->len - off);
+		__le32 icrc = arx_icrc_segment(skb, i, off, len);
+
+		off += len;
+		memcpy(skb->data + off - sizeof(icrc), &icrc, sizeof(icrc));
+	}
+	arx_uso_request_checksum(skb);
+}

@@ -31,6 +31,7 @@
  * @in_flight: packets sent, neither acknowledged nor known to be lost
  * @notified: when its receiver sent the last CNP
  * @bytes: delivered in the measured time
+ * @ops: its controller
  */
 struct flow {
 	struct arx_cc cc;
@@ -41,6 +42,7 @@ struct flow {
 	u32 in_flight;
 	u64 notified;
 	u64 bytes;
+	const struct arx_cc_ops *ops;
 };
 
 /* What a sender is notified of, and when. */
@@ -61,7 +63,6 @@ struct news {
  * @loss: one in this many packets is lost, however long the queue is; 0: none
  * @stall: every 40 ms the hosts do nothing for this time, in ns
  * @n: number of flows
- * @ops: controller of all flows
  * @now: time in ns
  * @busy: when the last packet of the queue will have left
  * @count: packets that arrived
@@ -83,7 +84,6 @@ struct link {
 	u32 loss;
 	u64 stall;
 	u32 n;
-	const struct arx_cc_ops *ops;
 	u64 now;
 	u64 busy;
 	u32 count;
@@ -154,7 +154,7 @@ static void link_engage(struct link *l, struct flow *f)
 	if (f->engaged)
 		return;
 	arx_cc_init(&f->cc, PACKET, WINDOW, l->now);
-	arx_cc_control(&f->cc, l->ops, 0, l->now);
+	arx_cc_control(&f->cc, f->ops, 0, l->now);
 	f->engaged = true;
 }
 
@@ -195,7 +195,7 @@ static u64 link_pump(struct link *l, u32 i, u64 until)
 	u64 wait = 0;
 
 	local_bh_disable();
-	while (f->in_flight < (f->engaged ? f->cc.window : WINDOW)) {
+	while (f->ops && f->in_flight < (f->engaged ? f->cc.window : WINDOW)) {
 		wait = f->engaged ? arx_cc_wait(&f->cc, l->now) : 0;
 		if (wait)
 			break;
@@ -311,6 +311,10 @@ static const struct bottleneck bottlenecks[] = {
 	{ "delay 10G", DELAY, 10000, 200, 0, 4, 0, 100, 0, 950, 700 },
 	{ "delay 1G loss 1%", DELAY, 1000, 200, 0, 1, 100, 200, 0, 930, 7000 },
 	{ "delay 1G loss 5%", DELAY, 1000, 1000, 0, 1, 20, 200, 0, 900, 12000 },
+	{ "delay 1G 2 ms loss 1%", DELAY, 1000, 200, 0, 1, 100, 2000, 0, 900,
+	  5000 },
+	{ "delay 1G 2 ms loss 5%", DELAY, 1000, 1000, 0, 1, 20, 2000, 0, 950,
+	  5000 },
 	{ "delay 1G loss stalls", DELAY, 1000, 1000, 0, 1, 100, 200, 3000, 900,
 	  15000 },
 	{ "delay 1G marks", DELAY, 1000, 1000, 15, 8, 0, 200, 0, 950, 2000 },
@@ -331,9 +335,11 @@ KUNIT_ARRAY_PARAM(cc_bottlenecks, bottlenecks, bottleneck_name);
 static struct link *link_make(struct kunit *test, const struct bottleneck *b)
 {
 	struct link *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
+	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
-	l->ops = b->ops;
+	for (i = 0; i < b->flows; i++)
+		l->flow[i].ops = b->ops;
 	l->mbits = b->mbits;
 	l->limit = b->limit;
 	l->mark = b->mark;
@@ -361,6 +367,106 @@ static void cc__bottleneck(struct kunit *test)
 	KUNIT_EXPECT_GE(test, link_fairness(l), 950);
 	KUNIT_EXPECT_LE(test, l->longest, b->longest_us * NSEC_PER_USEC);
 	KUNIT_EXPECT_LE(test, l->dropped, l->sent / 1000);
+}
+
+/*
+ * A sender as TCP: RFC 9438 in its region for short round trips. The window is
+ * in arx_cc_delay.cwnd, and zero in @cut says that nothing was lost yet.
+ */
+static void tcp_init(struct arx_cc *cc, u64 now)
+{
+	arx_delay_set(cc, 10 << ARX_DELAY_SHIFT);
+}
+
+static void tcp_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
+{
+	u32 more = n << ARX_DELAY_SHIFT;
+
+	if (rtt)
+		cc->delay.last = rtt;
+	if (cc->delay.cut)
+		more = more * 53 / 100 / cc->window;
+	arx_delay_set(cc, cc->delay.cwnd + more);
+}
+
+static void tcp_loss(struct arx_cc *cc, u32 n, u64 now)
+{
+	if (now - cc->delay.cut < cc->delay.last)
+		return;
+	cc->delay.cut = now;
+	arx_delay_set(cc, cc->delay.cwnd * 7 / 10);
+}
+
+static const struct arx_cc_ops tcp_ops = {
+	.init = tcp_init,
+	.ack = tcp_ack,
+	.loss = tcp_loss,
+};
+
+static const struct bottleneck shared[] = {
+	{ "200M queue 50", DELAY, 200, 50, 0, 2, 0, 200 },
+	{ "200M queue 200", DELAY, 200, 200, 0, 2, 0, 200 },
+	{ "200M queue 400", DELAY, 200, 400, 0, 2, 0, 200 },
+	{ "200M loss", DELAY, 200, 200, 0, 2, 1000, 200 },
+	{ "1G queue 50", DELAY, 1000, 50, 0, 2, 0, 200 },
+	{ "1G queue 400", DELAY, 1000, 400, 0, 2, 0, 200 },
+	{ "1G 10 ms", DELAY, 1000, 200, 0, 2, 0, 10000 },
+	{ "1G stalls", DELAY, 1000, 400, 0, 2, 0, 200, 3000 },
+	{ "1G 3 flows", DELAY, 1000, 400, 0, 4, 0, 200 },
+};
+
+KUNIT_ARRAY_PARAM(cc_shared, shared, bottleneck_name);
+
+#define BESIDE_S	10
+
+/* Flows beside one of TCP: none has less than a third of its fair share. */
+static void cc__beside_tcp(struct kunit *test)
+{
+	const struct bottleneck *b = test->param_value;
+	struct link *l = link_make(test, b);
+	u32 i, share;
+
+	l->flow[0].ops = &tcp_ops;
+	link_engage(l, &l->flow[0]);
+	link_run(l, 2ULL * NSEC_PER_SEC);
+	l->measure = true;
+	link_run(l, (u64)BESIDE_S * NSEC_PER_SEC);
+	for (i = 0; i < l->n; i++) {
+		share = div_u64(l->flow[i].bytes * l->n * 100,
+				l->mbits * MBIT * BESIDE_S);
+		kunit_info(test, "flow %u: %u %% of the fair share\n", i, share);
+		KUNIT_EXPECT_GE(test, share, 33);
+	}
+	KUNIT_EXPECT_GE(test, link_goodput(l, (u64)BESIDE_S * NSEC_PER_SEC),
+			950);
+}
+
+/*
+ * When TCP has left, the flow finds that the path drains, and the queue is
+ * short again.
+ */
+static void cc__tcp_leaves(struct kunit *test)
+{
+	const struct bottleneck b = {
+		.ops = DELAY,
+		.mbits = 200,
+		.limit = 400,
+		.flows = 2,
+		.rtt_us = 200,
+	};
+	struct link *l = link_make(test, &b);
+
+	l->flow[0].ops = &tcp_ops;
+	link_engage(l, &l->flow[0]);
+	link_run(l, 8ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_TRUE(test, l->flow[1].cc.delay.competes);
+	l->flow[0].ops = NULL;
+	link_run(l, 9ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_FALSE(test, l->flow[1].cc.delay.competes);
+	l->measure = true;
+	link_run(l, NSEC_PER_SEC);
+	KUNIT_EXPECT_LE(test, l->longest, 15 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, link_goodput(l, NSEC_PER_SEC), 950);
 }
 
 #define FLOOD_MS	500
@@ -432,6 +538,8 @@ static void cc__flood(struct kunit *test)
 
 static struct kunit_case cc_cases[] = {
 	KUNIT_CASE_PARAM(cc__bottleneck, cc_bottlenecks_gen_params),
+	KUNIT_CASE_PARAM(cc__beside_tcp, cc_shared_gen_params),
+	KUNIT_CASE(cc__tcp_leaves),
 	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),
 	{}
 };

@@ -66,19 +66,25 @@ enum arx_cc_delay_phase {
  * struct arx_cc_delay - state of the controller by delay, cc_delay.c
  * @phase: enum arx_cc_delay_phase
  * @lossy: score of a link that loses packets without congestion, cc_delay.c
+ * @competes: a sender that fills queues until packets are lost shares the
+ *	path, so this one does so, too
  * @cwnd: window in 1/256 packets
+ * @held: @cwnd when the first of @rounds was measured
  * @rounds: number of round trips measured for @floor
  * @samples: number of round trips measured in ARX_CC_DRAIN
  * @resume: window after ARX_CC_DRAIN, 0: begin with ARX_CC_START
  * @lost: packets lost since @counted
- * @base: round trip time of an empty path in ns, 0: unknown
+ * @base: round trip time of an empty path in ns, as measured when it drained;
+ *	0: unknown
+ * @shortest: shortest round trip time in ns. Each time the path has drained, an
+ *	eighth longer, because the path may have changed
  * @previous: in ARX_CC_DRAIN, the last round trip time in ns
  * @last: the last round trip time in ns
  * @floor: shortest time that packets spent in queues in the last @rounds, in ns
  * @before: the round trip time before @last in ns
  * @target: time that packets may spend in queues, in ns
- * @full: time that packets spent in queues when some were lost for lack of
- *	room, in ns
+ * @full: the most that a round trip took beyond @shortest when packets were
+ *	lost for lack of room, in ns; an eighth less with each such loss
  * @drained: when ARX_CC_DRAIN began, in ns
  * @cut: when the window was last reduced, in ns
  * @counted: when the present round of losses began, in ns
@@ -86,12 +92,15 @@ enum arx_cc_delay_phase {
 struct arx_cc_delay {
 	u8 phase;
 	u8 lossy;
+	bool competes;
 	u32 cwnd;
+	u32 held;
 	u32 rounds;
 	u32 samples;
 	u32 resume;
 	u32 lost;
 	u64 base;
+	u64 shortest;
 	u64 previous;
 	u64 last;
 	u64 floor;

@@ -12,6 +12,12 @@
  * A loss alone is no sign of congestion: some links lose packets. Losses shrink
  * the window if they come when the queue is long, or if a large part of a
  * window is lost.
+ *
+ * A sender that fills each queue until packets are lost, as TCP does, leaves
+ * nothing to one that keeps queues short. If a queue stays although this flow
+ * shrinks, and is longer than any flow like this one keeps it, the flow competes
+ * until the path is found to drain again: the window grows and shrinks about as
+ * CUBIC's (RFC 9438).
  */
 
 #include <linux/math64.h>
@@ -27,7 +33,6 @@
  */
 #define ARX_DELAY_TARGET	(8ULL * NSEC_PER_MSEC)
 #define ARX_DELAY_TARGET_LEAST	(200ULL * NSEC_PER_USEC)
-#define ARX_DELAY_TARGET_MOST	(100ULL * NSEC_PER_MSEC)
 
 /* Round trips after which a queue counts as one that stays. */
 #define ARX_DELAY_ROUNDS	8
@@ -57,6 +62,13 @@
 
 /* The path drains for at least this number of round trips. */
 #define ARX_DELAY_SAMPLES	3
+
+/*
+ * A flow that competes keeps 7/10 of the window at a loss, and grows by half a
+ * packet in a round trip: CUBIC in its region for short round trips (RFC 9438,
+ * 4.3). In long round trips CUBIC grows by time: here by a packet in this time.
+ */
+#define ARX_DELAY_COMPETE_NS	(48 * NSEC_PER_MSEC)
 
 /* The window shrinks by 1/4 for CNPs, and at most by half at a time. */
 #define ARX_DELAY_CNP_SHIFT	2
@@ -91,7 +103,6 @@ static void arx_delay_drain(struct arx_cc *cc, u32 resume, u64 now)
 static void arx_delay_init(struct arx_cc *cc, u64 now)
 {
 	cc->delay.target = ARX_DELAY_TARGET;
-	cc->delay.full = ULLONG_MAX;
 	arx_delay_drain(cc, 0, now);
 }
 
@@ -125,12 +136,16 @@ static void arx_delay_drained(struct arx_cc *cc, u64 rtt, u64 now)
 		return;
 	}
 	d->phase = d->resume ? ARX_CC_STEADY : ARX_CC_START;
-	if (d->target > ARX_DELAY_TARGET)
-		d->target -= d->target / 8;
-	else
-		d->target = min(d->target + d->target / 8, ARX_DELAY_TARGET);
+	d->rounds = 0;
+	d->target = min(d->target + d->target / 8, ARX_DELAY_TARGET);
 	if (d->lossy)
 		d->lossy--;
+	/* If the others have gone, the queue has, too. */
+	if (d->base <= d->shortest + ARX_DELAY_TARGET)
+		d->competes = false;
+	if (d->competes)
+		d->base = d->shortest;
+	d->shortest += d->shortest / 8;
 	arx_delay_set(cc, max(d->resume, ARX_DELAY_FIRST << ARX_DELAY_SHIFT));
 }
 
@@ -148,20 +163,42 @@ static void arx_delay_grow(struct arx_cc *cc, u64 queued)
 	WRITE_ONCE(cc->limited, false);
 }
 
+/* As in RFC 9438, but with straight lines instead of curves. */
+static void arx_delay_compete(struct arx_cc *cc, u64 rtt)
+{
+	u32 more = max_t(u64, ARX_DELAY_ONE / 2,
+			 div_u64(rtt * ARX_DELAY_ONE, ARX_DELAY_COMPETE_NS));
+
+	if (READ_ONCE(cc->limited))
+		arx_delay_set(cc, cc->delay.cwnd + more);
+	WRITE_ONCE(cc->limited, false);
+}
+
 /*
  * A queue that stays longer than the target although this flow shrinks belongs
- * to flows with a higher target, or with a wrong idea of the path's length.
- * Nothing is lost in such a queue, so the target may grow to that time.
+ * to flows with a higher target, or with a wrong idea of the path's length: the
+ * target may grow to that time, up to the highest one that a flow has. A longer
+ * queue belongs to a flow that waits for losses. Then this flow takes back what
+ * it gave way.
  */
 static void arx_delay_follow(struct arx_cc *cc, u64 queued)
 {
 	struct arx_cc_delay *d = &cc->delay;
 
-	d->floor = d->rounds ? min(d->floor, queued) : queued;
+	if (!d->rounds) {
+		d->floor = queued;
+		d->held = d->cwnd;
+	}
+	d->floor = min(d->floor, queued);
 	if (++d->rounds < ARX_DELAY_ROUNDS)
 		return;
 	d->rounds = 0;
-	d->target = max(d->target, min(d->floor, ARX_DELAY_TARGET_MOST));
+	d->target = max(d->target, min(d->floor, ARX_DELAY_TARGET));
+	if (d->floor <= ARX_DELAY_TARGET || d->cwnd >= d->held)
+		return;
+	d->competes = true;
+	d->base = d->shortest;
+	arx_delay_set(cc, d->held);
 }
 
 static u64 arx_delay_tick(const struct arx_cc *cc, u64 now)
@@ -171,27 +208,12 @@ static u64 arx_delay_tick(const struct arx_cc *cc, u64 now)
 	return (now + cc->epoch) >> (ARX_DELAY_TICK + (far ? 3 : 0));
 }
 
-static void arx_delay_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
+/* A round trip was measured while the path is not draining. */
+static void arx_delay_steer(struct arx_cc *cc, u64 rtt, u64 least, u64 now)
 {
 	struct arx_cc_delay *d = &cc->delay;
-	u64 queued, least;
+	u64 queued = least > d->base ? least - d->base : 0;
 
-	if (!rtt)
-		return;
-	least = d->last ? min(d->last, rtt) : rtt;
-	d->before = d->last;
-	d->last = rtt;
-	if (d->phase == ARX_CC_DRAIN) {
-		arx_delay_drained(cc, rtt, now);
-		return;
-	}
-	d->base = min(d->base, rtt);
-	if (READ_ONCE(cc->limited) &&
-	    arx_delay_tick(cc, now) != arx_delay_tick(cc, d->drained)) {
-		arx_delay_drain(cc, d->cwnd, now);
-		return;
-	}
-	queued = least > d->base ? least - d->base : 0;
 	arx_delay_follow(cc, queued);
 	if (d->phase == ARX_CC_START && rtt > d->base + d->target / 8)
 		d->phase = ARX_CC_STEADY;
@@ -202,9 +224,34 @@ static void arx_delay_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
 	 */
 	if (rtt <= d->base + d->target)
 		arx_delay_grow(cc, queued);
-	else if (queued > d->target)
+	else if (queued > d->target && !d->competes)
 		arx_delay_shrink(cc, least - (queued - d->target) * 4 / 5,
 				 least, now);
+}
+
+static void arx_delay_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
+{
+	struct arx_cc_delay *d = &cc->delay;
+	u64 least;
+
+	if (!rtt)
+		return;
+	least = d->last ? min(d->last, rtt) : rtt;
+	d->before = d->last;
+	d->last = rtt;
+	d->shortest = min_not_zero(d->shortest, rtt);
+	if (d->phase == ARX_CC_DRAIN) {
+		arx_delay_drained(cc, rtt, now);
+		return;
+	}
+	d->base = min(d->base, rtt);
+	if (READ_ONCE(cc->limited) &&
+	    arx_delay_tick(cc, now) != arx_delay_tick(cc, d->drained))
+		arx_delay_drain(cc, d->cwnd, now);
+	else if (d->competes)
+		arx_delay_compete(cc, rtt);
+	else
+		arx_delay_steer(cc, rtt, least, now);
 }
 
 static void arx_delay_cnp(struct arx_cc *cc, u64 now)
@@ -214,24 +261,41 @@ static void arx_delay_cnp(struct arx_cc *cc, u64 now)
 }
 
 /*
+ * True if packets are lost although the queue is short: less than half as long
+ * as one that was full, or hardly there. Once the link has proved to be lossy,
+ * only a loss in a queue that is as good as full is none of the link's.
+ */
+static bool arx_delay_is_lossy(struct arx_cc_delay *d, u64 queued)
+{
+	if (queued >= min(d->shortest / 2, ARX_DELAY_TARGET_LEAST) &&
+	    queued >= d->full / 2)
+		return d->lossy >= ARX_DELAY_LOSSY &&
+		       queued < d->full - d->full / 8;
+	d->lossy = min(d->lossy + 2, ARX_DELAY_LOSSY_MAX);
+	if (d->lossy < ARX_DELAY_LOSSY)
+		return false;
+	d->target = ARX_DELAY_TARGET;
+	return true;
+}
+
+/*
  * The first loss in a round trip: a sign of a full queue, unless the link has
  * proved to be lossy.
  */
 static void arx_delay_judge(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_delay *d = &cc->delay;
-	u64 queued = max(d->last, d->before);
+	u64 rtt = max(d->last, d->before);
+	u64 queued = rtt > d->base ? rtt - d->base : 0;
+	u64 full = rtt > d->shortest ? rtt - d->shortest : 0;
 
-	queued = queued > d->base ? queued - d->base : 0;
-	if (queued < d->full / 2 && d->full != ULLONG_MAX) {
-		if (d->lossy < ARX_DELAY_LOSSY_MAX)
-			d->lossy += 2;
-		if (d->lossy >= ARX_DELAY_LOSSY)
-			d->target = ARX_DELAY_TARGET;
-	}
-	if (d->lossy >= ARX_DELAY_LOSSY)
+	if (arx_delay_is_lossy(d, full))
 		return;
-	d->full = queued;
+	d->full = max(full, d->full - d->full / 8);
+	if (d->competes) {
+		arx_delay_shrink(cc, 7, 10, now);
+		return;
+	}
 	d->rounds = 0;
 	d->target = min(d->target, max(queued / 2, ARX_DELAY_TARGET_LEAST));
 	arx_delay_shrink(cc, 3, 4, now);

@@ -15,9 +15,9 @@
  *
  * A sender that fills each queue until packets are lost, as TCP does, leaves
  * nothing to one that keeps queues short. If a queue stays although this flow
- * shrinks, and is longer than any flow like this one keeps it, the flow competes
- * until the path is found to drain again: the window grows and shrinks about as
- * CUBIC's (RFC 9438).
+ * shrinks, and is longer than any flow like this one keeps it, the flow
+ * competes until the path is found to drain again: the window grows and shrinks
+ * about as CUBIC's (RFC 9438).
  */
 
 #include <linux/math64.h>

@@ -203,6 +203,7 @@ enum arx_req_pending {
  * @paging: pages of its memory that are not there
  * @credit: bytes that softirqs may copy to that QP, negative after they copied
  *	more than was charged; published
+ * @softirqs: shares of WQEs that softirqs have used up in a row; published
  */
 struct arx_req {
 	spinlock_t lock; /* protects all but pending; senders use trylock */
@@ -232,6 +233,7 @@ struct arx_req {
 	bool local;
 	struct arx_paging paging;
 	s32 credit;
+	u8 softirqs;
 };
 
 /**

@@ -49,6 +49,9 @@
 #define ARX_SHARE_WQES		64
 #define ARX_SOFTIRQ_WQES	32
 
+/* Shares of short WQEs that softirqs process before the worker continues. */
+#define ARX_SOFTIRQ_SHARES	4
+
 /* Copying this many bytes costs less than posting the WQE. */
 #define ARX_WQE_BYTES		256
 
@@ -1097,6 +1100,11 @@ static void arx_requester_charge(struct arx_req *req,
 	else
 		credit -= max(bytes - free, 0);
 	WRITE_ONCE(req->credit, credit);
+	if (share->charged || share->wqes)
+		WRITE_ONCE(req->softirqs, 0);
+	else
+		WRITE_ONCE(req->softirqs,
+			   min(req->softirqs + 1, ARX_SOFTIRQ_SHARES));
 }
 
 /*
@@ -1142,14 +1150,16 @@ static bool arx_requester_send(struct arx_qp *qp, struct arx_share *share)
 
 /*
  * On behalf of a softirq. Copies for which a QP has no credit are left to its
- * worker. If many short WQEs used up the share, another softirq continues.
+ * worker. If many short WQEs used up the share, a softirq continues, but not
+ * for long: the kernel runs a work that queues itself ten times in one softirq.
  */
 static void arx_requester_run_for(struct arx_qp *qp, u32 bytes)
 {
 	struct arx_share share = arx_requester_share(qp, bytes);
 
 	if (arx_requester_send(qp, &share)) {
-		if (share.bytes)
+		if (share.bytes &&
+		    READ_ONCE(qp->req.softirqs) < ARX_SOFTIRQ_SHARES)
 			arx_qp_schedule(qp);
 		else
 			arx_qp_go_on(qp);

@@ -66,8 +66,8 @@ enum arx_cc_delay_phase {
  * struct arx_cc_delay - state of the controller by delay, cc_delay.c
  * @phase: enum arx_cc_delay_phase
  * @lossy: score of a link that loses packets without congestion, cc_delay.c
- * @competes: a sender that fills queues until packets are lost shares the
- *	path, so this one does so, too
+ * @competes: a sender that slows down for losses only shares the path, so the
+ *	window follows losses
  * @cwnd: window in 1/256 packets
  * @held: @cwnd when the first of @rounds was measured
  * @rounds: number of round trips measured for @floor

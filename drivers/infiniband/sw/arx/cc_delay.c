@@ -65,8 +65,9 @@
 
 /*
  * A flow that competes keeps 7/10 of the window at a loss, and grows by half a
- * packet in a round trip: CUBIC in its region for short round trips (RFC 9438,
- * 4.3). In long round trips CUBIC grows by time: here by a packet in this time.
+ * packet in a round trip, as CUBIC does on short paths (RFC 9438, 4.3). On long
+ * paths CUBIC's growth depends on time: the window grows by a packet in this
+ * time.
  */
 #define ARX_DELAY_COMPETE_NS	(48 * NSEC_PER_MSEC)
 
@@ -140,13 +141,21 @@ static void arx_delay_drained(struct arx_cc *cc, u64 rtt, u64 now)
 	d->target = min(d->target + d->target / 8, ARX_DELAY_TARGET);
 	if (d->lossy)
 		d->lossy--;
-	/* If the others have gone, the queue has, too. */
+	/* The path drains again once such senders have left. */
 	if (d->base <= d->shortest + ARX_DELAY_TARGET)
 		d->competes = false;
 	if (d->competes)
 		d->base = d->shortest;
 	d->shortest += d->shortest / 8;
 	arx_delay_set(cc, max(d->resume, ARX_DELAY_FIRST << ARX_DELAY_SHIFT));
+}
+
+/* A sender that does not use its window gets no larger one. */
+static void arx_delay_add(struct arx_cc *cc, u32 more)
+{
+	if (READ_ONCE(cc->limited))
+		arx_delay_set(cc, cc->delay.cwnd + more);
+	WRITE_ONCE(cc->limited, false);
 }
 
 static void arx_delay_grow(struct arx_cc *cc, u64 queued)
@@ -158,28 +167,23 @@ static void arx_delay_grow(struct arx_cc *cc, u64 queued)
 		more = d->cwnd;
 	else if (queued < d->target / 4)
 		more += d->cwnd / 8;
-	if (READ_ONCE(cc->limited))
-		arx_delay_set(cc, d->cwnd + more);
-	WRITE_ONCE(cc->limited, false);
+	arx_delay_add(cc, more);
 }
 
-/* As in RFC 9438, but with straight lines instead of curves. */
+/* CUBIC, but the window grows linearly. */
 static void arx_delay_compete(struct arx_cc *cc, u64 rtt)
 {
-	u32 more = max_t(u64, ARX_DELAY_ONE / 2,
-			 div_u64(rtt * ARX_DELAY_ONE, ARX_DELAY_COMPETE_NS));
-
-	if (READ_ONCE(cc->limited))
-		arx_delay_set(cc, cc->delay.cwnd + more);
-	WRITE_ONCE(cc->limited, false);
+	arx_delay_add(cc, max_t(u64, ARX_DELAY_ONE / 2,
+				div_u64(rtt * ARX_DELAY_ONE,
+					ARX_DELAY_COMPETE_NS)));
 }
 
 /*
  * A queue that stays longer than the target although this flow shrinks belongs
  * to flows with a higher target, or with a wrong idea of the path's length: the
- * target may grow to that time, up to the highest one that a flow has. A longer
- * queue belongs to a flow that waits for losses. Then this flow takes back what
- * it gave way.
+ * target may grow to that time, up to ARX_DELAY_TARGET. A longer queue belongs
+ * to a sender that slows down for losses only. This flow then competes, with
+ * the window that it had before it shrank.
  */
 static void arx_delay_follow(struct arx_cc *cc, u64 queued)
 {
@@ -262,8 +266,9 @@ static void arx_delay_cnp(struct arx_cc *cc, u64 now)
 
 /*
  * True if packets are lost although the queue is short: less than half as long
- * as one that was full, or hardly there. Once the link has proved to be lossy,
- * only a loss in a queue that is as good as full is none of the link's.
+ * as one that was full, or shorter than half of an empty round trip and than
+ * ARX_DELAY_TARGET_LEAST. On a link that has proved to be lossy, also if the
+ * queue is not nearly full.
  */
 static bool arx_delay_is_lossy(struct arx_cc_delay *d, u64 queued)
 {

@@ -15,9 +15,4 @@ static inline u32 arx_uso_packets(const struct sk_buff *skb)
 	return skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 }
 
-static inline bool arx_is_uso(const struct sk_buff *skb)
-{
-	return skb_is_gso(skb) && skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
-}
-
 #endif /* ARX_USO_H */

@@ -94,10 +94,73 @@ static void attrs__names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_DCQCN);
 }
 
+static void attrs__table(struct kunit *test)
+{
+	static const struct {
+		const char *text;
+		int result;
+	} bad[] = {
+		{ "64 delay\n", -ERANGE },
+		{ "4294967296 delay\n", -ERANGE },
+		{ "-1 delay\n", -EINVAL },
+		{ "26\n", -EINVAL },
+		{ "26 ", -EINVAL },
+		{ "26 cubic\n", -EINVAL },
+		{ "26 delay 27 delay\n", -EINVAL },
+		{ "26 delay\n27 delay\n", -EINVAL },
+		{ " 26 delay\n", -EINVAL },
+		{ "delay\n", -EINVAL },
+		{ "delay 26\n", -EINVAL },
+		{ "26delay\n", -EINVAL },
+		{ "0000000000000026 delay\n", -EINVAL },
+		{ "", -EINVAL },
+		{ "\n", -EINVAL },
+	};
+	struct arx_attr *map = &arx_attr_cc_dscp;
+	struct arx_dev *dev = test->priv;
+	int i;
+
+	shows(test, map, "");
+	KUNIT_EXPECT_EQ(test, store(test, map, "26 dcqcn\n"), 9);
+	KUNIT_EXPECT_EQ(test, store(test, map, "0x3f  fixed"), 11);
+	KUNIT_EXPECT_EQ(test, store(test, map, "0 delay\n"), 8);
+	KUNIT_EXPECT_EQ(test, dev->cc_dscp[26], ARX_CC_DCQCN + 1);
+	shows(test, map, "0 delay\n26 dcqcn\n63 fixed\n");
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ_MSG(test, store(test, map, bad[i].text),
+				    bad[i].result, "%s", bad[i].text);
+	shows(test, map, "0 delay\n26 dcqcn\n63 fixed\n");
+	KUNIT_EXPECT_EQ(test, store(test, map, "26 delay\n"), 9);
+	KUNIT_EXPECT_EQ(test, store(test, map, "63 default\n"), 11);
+	KUNIT_EXPECT_EQ(test, store(test, map, "1 default\n"), 10);
+	shows(test, map, "0 delay\n26 delay\n");
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_FIXED);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "default"), -EINVAL);
+}
+
+/* All entries of the table together are less than a page. */
+static void attrs__full_table(struct kunit *test)
+{
+	char *text = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	char line[16];
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, text);
+	for (i = 0; i < ARX_NUM_DSCPS; i++) {
+		snprintf(line, sizeof(line), "%d dcqcn\n", i);
+		KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc_dscp, line),
+				strlen(line));
+		strlcat(text, line, PAGE_SIZE);
+	}
+	shows(test, &arx_attr_cc_dscp, text);
+}
+
 static struct kunit_case attrs_cases[] = {
 	KUNIT_CASE(attrs__switches),
 	KUNIT_CASE(attrs__numbers),
 	KUNIT_CASE(attrs__names),
+	KUNIT_CASE(attrs__table),
+	KUNIT_CASE(attrs__full_table),
 	{}
 };
 

@@ -215,6 +215,33 @@ static void congestion__fixed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 0);
 }
 
+/* Connect again, with this traffic class: what controls the QP. */
+static enum arx_cc_kind cc_of_class(struct kunit *test, u8 class)
+{
+	struct pair *p = test->priv;
+
+	p->attr.ah_attr.grh.traffic_class = class;
+	pair_bring(test, p, 0, IB_QPS_RTS);
+	return p->side[0].qp->cc;
+}
+
+/* The DSCP of the address chooses, or else the device; the QP keeps that. */
+static void congestion__class(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_DELAY);
+
+	p->dev.cc_dscp[26] = ARX_CC_DCQCN + 1;
+	p->dev.cc_dscp[63] = ARX_CC_FIXED + 1;
+	KUNIT_EXPECT_EQ(test, cc_of_class(test, 0), ARX_CC_DELAY);
+	KUNIT_EXPECT_EQ(test, cc_of_class(test, 252), ARX_CC_FIXED);
+	KUNIT_EXPECT_EQ(test, cc_of_class(test, 26 << 2), ARX_CC_DCQCN);
+	p->dev.cc_dscp[26] = 0;
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
+	KUNIT_EXPECT_EQ(test, cc_of_class(test, 26 << 2), ARX_CC_DELAY);
+}
+
 /*
  * The window shrinks while packets are in flight that ask for no
  * acknowledgment: one more packet asks.
@@ -489,6 +516,7 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__uc),
 	KUNIT_CASE(congestion__cnp),
 	KUNIT_CASE(congestion__fixed),
+	KUNIT_CASE(congestion__class),
 	KUNIT_CASE(congestion__none),
 	KUNIT_CASE(congestion__shrinks),
 	KUNIT_CASE(congestion__loss),

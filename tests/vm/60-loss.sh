@@ -110,6 +110,73 @@ marking_link() {
 	done
 }
 
+# marked COMMAND...: while h2 receives all packets as if routers had marked them
+marked() {
+	h2 nft "table ip marks { chain in { type filter hook prerouting priority 0; udp dport 4791 ip ecn set ce; }; }"
+	"$@"
+	h2 nft delete table ip marks
+}
+
+# CNPs that controllers got, and those for QPs without one
+cnps() {
+	echo "$(counter "$dev1" rp_cnp_handled h1)" \
+		"$(counter "$dev1" rp_cnp_ignored h1)"
+}
+
+# of_class TCLASS: messages from h1 to h2 with a traffic class
+of_class() {
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"class-$1: op=write size=4K window=4 tclass=$1"
+}
+
+# flow TCLASS: such messages in the background, until flows_end
+flow() {
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "class-$1: op=write size=4K window=4 count=1000000 limit=60 tclass=$1" >/dev/null 2>&1 &
+	flows+=($!)
+}
+flows_end() {
+	local flow
+	for flow in "${flows[@]}"; do
+		pkill -KILL -P "$flow"
+		wait "$flow" || true
+	done
+	flows=()
+}
+
+# controllers KIND...: each is what controls a QP of h1, and no other kind does
+controllers() {
+	local kinds
+	kinds=$(h1 rdma resource show qp -dd | tr -d '\n' |
+		sed 's/link /\nlink /g' |
+		sed -n 's/.*comm verify.*drv_cc \([0-9]*\).*/\1/p' | sort)
+	[[ ${kinds//$'\n'/ } == "$*" ]]
+}
+
+# CNPs slow down the QP whose traffic class chose a controller, and no other QP.
+classes() {
+	local before after flows=()
+	clear_link
+	h1 sh -c "echo 26 dcqcn >/sys/class/infiniband/$dev1/cc_dscp"
+	read -ra before < <(cnps)
+	of_class 104
+	read -ra after < <(cnps)
+	(( after[0] > before[0] && after[1] == before[1] ))
+	of_class 0
+	read -ra before < <(cnps)
+	(( before[0] == after[0] && before[1] > after[1] ))
+	flow 104
+	flow 0
+	until_true 20 controllers 0 2
+	flows_end
+	read -ra after < <(cnps)
+	(( after[0] > before[0] && after[1] > before[1] ))
+	h1 sh -c "echo 26 default >/sys/class/infiniband/$dev1/cc_dscp"
+	read -ra before < <(cnps)
+	of_class 104
+	read -ra after < <(cnps)
+	(( after[0] == before[0] && after[1] > before[1] ))
+}
+
 netem() { on_both tc qdisc add dev eth0 root netem "$@"; }
 
 # The sender notices the cut by its retries only.
@@ -202,6 +269,7 @@ if debug_kernel && ! full; then
 	check full-queue 60 full_queue
 	check memory-back 60 memory_back
 	check cut-off 60 cut_off
+	check classes 60 marked classes
 	clear_link
 	exit
 fi
@@ -228,4 +296,5 @@ if full; then
 fi
 check memory-back 60 memory_back
 check cut-off 60 cut_off
+check classes 60 marked classes
 clear_link

@@ -150,7 +150,7 @@ static struct ibv_ah_attr ah_attr(const struct config *c,
 		.static_rate = c->static_rate,
 		.grh = {
 			.dgid = *gid, .sgid_index = gid_index(c->gid),
-			.hop_limit = 64,
+			.hop_limit = 64, .traffic_class = c->tclass,
 		},
 	};
 

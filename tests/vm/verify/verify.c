@@ -111,6 +111,7 @@ enum key {
 	P_ODP,
 	P_UPSET,
 	P_SECONDS,
+	P_TCLASS,
 	NUM_KEYS
 };
 
@@ -150,6 +151,7 @@ static const struct {
 	[P_ODP] = { "odp", KIND_NUMBER, 0 },
 	[P_UPSET] = { "upset", KIND_NUMBER, 0 },
 	[P_SECONDS] = { "seconds", KIND_NUMBER, 0 }, /* repeat for this time */
+	[P_TCLASS] = { "tclass", KIND_NUMBER, 0 },
 };
 
 static const struct {
@@ -310,6 +312,7 @@ static struct config make_config(const struct spec *spec, const uint32_t *index)
 		.spoil = v[P_SPOIL],
 		.odp = v[P_ODP],
 		.upset = v[P_UPSET],
+		.tclass = v[P_TCLASS],
 	};
 	/* Something must be signalled before the send queue is full. */
 	c.signal = max_u64(min_u64(v[P_SIGNAL], c.window), 1);

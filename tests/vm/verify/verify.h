@@ -142,6 +142,7 @@ struct config {
 	uint32_t limit; /* seconds without progress until a case has failed */
 	enum spoil spoil;
 	uint8_t static_rate;	/* enum ibv_rate, of addresses */
+	uint8_t tclass;		/* traffic class, of addresses */
 	uint32_t odp; /* regions are paged on demand: 1, or all memory is: 2 */
 	bool upset;		/* their pages are taken back all the time */
 };

@@ -32,6 +32,7 @@ enum {
 	ARX_MAX_MCAST_GROUPS	= 1 << 10,
 	ARX_MAX_MCAST_MEMBERS	= 1 << 10,	/* of a group */
 	ARX_MAX_OBJECTS		= 1 << 20, /* of each kind, for each device */
+	ARX_NUM_DSCPS		= 64,
 };
 
 /* Kinds of objects; a device has at most ARX_MAX_OBJECTS of each kind. */
@@ -67,7 +68,9 @@ enum arx_kind {
  * @port_asked: time of that, in jiffies
  * @doorbell_usecs: device attribute, see watch.c: maximum delay of a request;
  *	0: off
- * @cc: device attribute: enum arx_cc_kind; QPs take it when they enter RTR
+ * @cc: device attribute: enum arx_cc_kind, for QPs whose DSCP has no entry in
+ *	@cc_dscp; QPs take it when they enter RTR
+ * @cc_dscp: device attribute: by DSCP, enum arx_cc_kind + 1, or 0: @cc
  * @ecn: device attribute: packets of RC and XRC are ECN capable
  * @cnp_dscp: device attribute: upper six bits of the traffic class of CNPs
  * @capture: device attribute: all traffic is packets that a capture shows, each
@@ -99,6 +102,7 @@ struct arx_dev {
 	unsigned long port_asked;
 	u32 doorbell_usecs;
 	u32 cc;
+	u32 cc_dscp[ARX_NUM_DSCPS];
 	u32 ecn;
 	u32 cnp_dscp;
 	u32 capture;

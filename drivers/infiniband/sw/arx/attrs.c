@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Attributes of a device in sysfs, /sys/class/infiniband/NAME. Each is a u32 of
- * struct arx_dev, which says what the attribute does. Readers use READ_ONCE().
- * An enumeration is shown and written by names.
+ * struct arx_dev, or a table of u32. Struct arx_dev says what the attribute
+ * does. Readers use READ_ONCE(). An enumeration is shown and written by names.
  */
 
-#include <linux/build_bug.h>
 #include <linux/device.h>
 #include <linux/kstrtox.h>
 #include <linux/minmax.h>
@@ -16,17 +15,25 @@
 #include "attrs.h"
 #include "cc.h"
 
+/* A device at address 0: an address in it is an offset, and has a type. */
+#define ARX_ATTR_DEV	(*(struct arx_dev *)NULL)
+
 /**
  * struct arx_attr - an attribute
  * @attr: the core's part
- * @offset: of the value in struct arx_dev
- * @initial: value of a new device
+ * @field: the value, or the first one of a table, in ARX_ATTR_DEV
+ * @entries: number of values of a table; 0: there is one value
+ * @initial: value, or each value of the table, of a new device
  * @max: maximum value; 1: the attribute is a switch, see kstrtobool()
  * @names: of the values up to @max; NULL: they are numbers
+ *
+ * A table shows the index and the name of each value that is not @initial, one
+ * in a line. One write sets one value.
  */
 struct arx_attr {
 	struct device_attribute attr;
-	size_t offset;
+	u32 *field;
+	u32 entries;
 	u32 initial;
 	u32 max;
 	const char *const *names;
@@ -37,9 +44,9 @@ static const struct arx_attr *arx_attr_of(struct attribute *attr)
 	return container_of_const(attr, struct arx_attr, attr.attr);
 }
 
-static u32 *arx_attr_value(struct arx_dev *dev, const struct arx_attr *attr)
+static u32 *arx_attr_values(struct arx_dev *dev, const struct arx_attr *attr)
 {
-	return (void *)dev + attr->offset;
+	return (void *)dev + (uintptr_t)attr->field;
 }
 
 /* Returns 0, -EINVAL, or -ERANGE for a number above the maximum. */
@@ -65,14 +72,55 @@ static int arx_attr_parse(const struct arx_attr *attr, const char *buf,
 	return err;
 }
 
+/*
+ * Read the index of a table's value from *@buf, and let *@buf point to what
+ * follows. Returns 0, -EINVAL, or -ERANGE for an index beyond the table.
+ */
+static int arx_attr_parse_index(const struct arx_attr *attr, const char **buf,
+				u32 *index)
+{
+	size_t len = strcspn(*buf, " ");
+	char digits[16];
+	int err;
+
+	if (len >= sizeof(digits))
+		return -EINVAL;
+	memcpy(digits, *buf, len);
+	digits[len] = '\0';
+	err = kstrtou32(digits, 0, index);
+	if (!err && *index >= attr->entries)
+		err = -ERANGE;
+	*buf = skip_spaces(*buf + len);
+	return err;
+}
+
+static ssize_t arx_attr_show_table(const struct arx_attr *attr,
+				   const u32 *values, char *buf)
+{
+	ssize_t len = 0;
+	u32 i;
+
+	for (i = 0; i < attr->entries; i++) {
+		u32 value = READ_ONCE(values[i]);
+
+		if (value != attr->initial)
+			len += sysfs_emit_at(buf, len, "%u %s\n", i,
+					     attr->names[value]);
+	}
+	return len;
+}
+
 static ssize_t arx_attr_show(struct device *device,
 			     struct device_attribute *attr, char *buf)
 {
 	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
 							ib);
 	const struct arx_attr *a = arx_attr_of(&attr->attr);
-	u32 value = READ_ONCE(*arx_attr_value(dev, a));
+	const u32 *values = arx_attr_values(dev, a);
+	u32 value = READ_ONCE(values[0]);
 
+	if (a->entries)
+		return arx_attr_show_table(a, values, buf);
 	if (a->names)
 		return sysfs_emit(buf, "%s\n", a->names[value]);
 	return sysfs_emit(buf, "%u\n", value);
@@ -85,51 +133,54 @@ static ssize_t arx_attr_store(struct device *device,
 	struct arx_dev *dev = rdma_device_to_drv_device(device, struct arx_dev,
 							ib);
 	const struct arx_attr *a = arx_attr_of(&attr->attr);
+	u32 index = 0;
 	u32 value;
-	int err = arx_attr_parse(a, buf, &value);
+	int err = 0;
 
+	if (a->entries)
+		err = arx_attr_parse_index(a, &buf, &index);
+	if (!err)
+		err = arx_attr_parse(a, buf, &value);
 	if (err)
 		return err;
-	WRITE_ONCE(*arx_attr_value(dev, a), value);
+	WRITE_ONCE(arx_attr_values(dev, a)[index], value);
 	return len;
 }
 
-#define ARX_ATTR(_name, _initial, _max, _names)				\
+/* The rest are initialisers of struct arx_attr. */
+#define ARX_ATTR(_name, _field, ...)					\
 	static struct arx_attr arx_attr_##_name = {			\
 		.attr = {						\
 			.attr = { .name = #_name, .mode = 0644 },	\
 			.show = arx_attr_show,				\
 			.store = arx_attr_store,			\
 		},							\
-		.offset = offsetof(struct arx_dev, _name),		\
-		.initial = _initial,					\
-		.max = _max,						\
-		.names = _names,					\
+		.field = &ARX_ATTR_DEV._field,				\
+		__VA_ARGS__						\
 	}
 
+/* Values of the table cc_dscp. Those of cc begin after the first one. */
 static const char *const arx_attr_cc_names[] = {
-	[ARX_CC_FIXED] = "fixed",
-	[ARX_CC_DELAY] = "delay",
-	[ARX_CC_DCQCN] = "dcqcn",
+	"default",
+	[ARX_CC_FIXED + 1] = "fixed",
+	[ARX_CC_DELAY + 1] = "delay",
+	[ARX_CC_DCQCN + 1] = "dcqcn",
 };
 
-ARX_ATTR(capture, 0, 1, NULL);
-ARX_ATTR(cc, ARX_CC_FIXED, ARX_CC_DCQCN, arx_attr_cc_names);
+ARX_ATTR(capture, capture, .max = 1);
+ARX_ATTR(cc, cc, .initial = ARX_CC_FIXED, .max = ARX_CC_DCQCN,
+	 .names = arx_attr_cc_names + 1);
+ARX_ATTR(cc_dscp, cc_dscp[0], .entries = ARX_NUM_DSCPS,
+	 .max = ARX_CC_DCQCN + 1, .names = arx_attr_cc_names);
 /* CS6, network control: what ConnectX sends by default. */
-ARX_ATTR(cnp_dscp, 48, 63, NULL);
-ARX_ATTR(doorbell_usecs, 400, USEC_PER_SEC, NULL);
-ARX_ATTR(ecn, 0, 1, NULL);
-
-/* The functions above know the fields by their offsets only. */
-#define ARX_ATTR_IS_U32(_name)						\
-	__same_type(typeof_member(struct arx_dev, _name), u32)
-static_assert(ARX_ATTR_IS_U32(capture) && ARX_ATTR_IS_U32(cc) &&
-	      ARX_ATTR_IS_U32(cnp_dscp) && ARX_ATTR_IS_U32(doorbell_usecs) &&
-	      ARX_ATTR_IS_U32(ecn));
+ARX_ATTR(cnp_dscp, cnp_dscp, .initial = 48, .max = ARX_NUM_DSCPS - 1);
+ARX_ATTR(doorbell_usecs, doorbell_usecs, .initial = 400, .max = USEC_PER_SEC);
+ARX_ATTR(ecn, ecn, .max = 1);
 
 static struct attribute *arx_attrs[] = {
 	&arx_attr_capture.attr.attr,
 	&arx_attr_cc.attr.attr,
+	&arx_attr_cc_dscp.attr.attr,
 	&arx_attr_cnp_dscp.attr.attr,
 	&arx_attr_doorbell_usecs.attr.attr,
 	&arx_attr_ecn.attr.attr,
@@ -151,6 +202,7 @@ void arx_attrs_init(struct arx_dev *dev)
 	for (attr = arx_attrs; *attr; attr++) {
 		const struct arx_attr *a = arx_attr_of(*attr);
 
-		*arx_attr_value(dev, a) = a->initial;
+		memset32(arx_attr_values(dev, a), a->initial,
+			 max(a->entries, 1));
 	}
 }

@@ -119,6 +119,7 @@ int arx_fill_res_qp_entry(struct sk_buff *msg, struct ib_qp *ib)
 		{ "rq_taken", READ_ONCE(qp->rq.cons) },
 		{ "rq_in_message", READ_ONCE(resp->in_message) },
 		{ "path_mtu", qp->mtu },
+		{ "cc", READ_ONCE(qp->cc) },
 	};
 
 	return arx_details_put(msg, details, ARRAY_SIZE(details));

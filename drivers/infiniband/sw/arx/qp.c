@@ -654,6 +654,16 @@ static void arx_qp_leave_sqe(struct arx_qp *qp)
 	req->flushes = req->flush_end != req->sent;
 }
 
+/* The kind of congestion control that the device has for the QP's DSCP. */
+static enum arx_cc_kind arx_qp_choose_cc(const struct arx_qp *qp)
+{
+	const struct arx_av *av = rcu_dereference_protected(qp->av, true);
+	const struct arx_dev *dev = arx_qp_dev(qp);
+	u32 choice = READ_ONCE(dev->cc_dscp[av->tos >> 2]);
+
+	return choice ? choice - 1 : READ_ONCE(dev->cc);
+}
+
 static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 {
 	if (state == IB_QPS_RESET) {
@@ -668,7 +678,7 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 	if (state == IB_QPS_RTR && !arx_qp_is_connected(qp))
 		qp->mtu = arx_port_mtu(arx_qp_dev(qp));
 	if (state == IB_QPS_RTR && arx_qp_is_acked(qp))
-		qp->cc = READ_ONCE(arx_qp_dev(qp)->cc);
+		qp->cc = arx_qp_choose_cc(qp);
 	arx_qp_set_state(qp, state);
 	if (state == IB_QPS_ERR)
 		arx_qp_schedule(qp);

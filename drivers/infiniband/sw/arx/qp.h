@@ -506,8 +506,9 @@ struct arx_comp {
  * @may: enum arx_qp_may: what @state allows, without the half that is missing;
  *	written with @state
  * @acked: the service acknowledges: lost packets are sent again, in order
- * @cc: enum arx_cc_kind; the attribute of the device when the QP entered RTR.
- *	ARX_CC_FIXED if the service does not acknowledge
+ * @cc: enum arx_cc_kind; what the device's attributes said for the DSCP of @av
+ *	when the QP entered RTR. ARX_CC_FIXED if the service does not
+ *	acknowledge
  * @sq_sig_all: every send is signalled
  * @tx_state: sock.c: enum arx_sock_state; written by a stage that finds @tx_sk
  *	full, otherwise by cmpxchg(). The context that takes it away from FULL

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,9 +227,10 @@ static void put(struct packet *p, uint64_t value, int bytes)
 
 /*
  * The ICRC covers addresses, ports and all fields that routers do not change.
+ * @id: identification of the IPv4 packet
  */
 static void put_icrc(struct packet *p, const struct sockaddr_storage *from,
-		     const struct sockaddr_storage *to)
+		     const struct sockaddr_storage *to, uint16_t id)
 {
 	const struct sockaddr_in *from4 = (const void *)from,
 				 *to4 = (const void *)to;
@@ -236,8 +238,9 @@ static void put_icrc(struct packet *p, const struct sockaddr_storage *from,
 				  *to6 = (const void *)to;
 	uint16_t udp[4] = { from4->sin_port, htons(4791), htons(8 + p->len + 4),
 			    0xffff };
-	uint16_t ip4[6] = { htons(0x45ff), htons(28 + p->len + 4), 0,
-			    htons(0x4000), htons(0xff11),	   0xffff };
+	uint16_t ip4[6] = { htons(0x45ff), htons(28 + p->len + 4),
+			    htons(id),	   htons(0x4000),
+			    htons(0xff11), 0xffff };
 	uint8_t ip6[8] = {
 		0x6f,		0xff, 0xff, 0xff, (8 + p->len + 4) >> 8,
 		8 + p->len + 4, 17,   0xff
@@ -483,6 +486,51 @@ static void open_socket(const char *from, const char *to, int *fd,
 		die("socket");
 }
 
+static bool send_bytes(int fd, const void *bytes, size_t len,
+		       const struct sockaddr_storage *to)
+{
+	return sendto(fd, bytes, len, 0, (void *)to,
+		      to->ss_family == AF_INET ?
+			      sizeof(struct sockaddr_in) :
+			      sizeof(struct sockaddr_in6)) > 0;
+}
+
+#define TRAIN	6
+
+/*
+ * Packets of one length for any QPs, of any services, as one packet that the
+ * kernel or a card splits, or hands over as it is.
+ */
+static bool send_train(int fd, const struct sockaddr_storage *here,
+		       const struct sockaddr_storage *there)
+{
+	static uint8_t bytes[TRAIN * sizeof(struct packet)];
+	uint32_t n = 2 + below(TRAIN - 1), i;
+	size_t len = 0, size = 0;
+	struct packet p;
+	int segment;
+	bool sent;
+
+	for (i = 0; i < n; i++) {
+		memset(&p, 0, sizeof(p));
+		make_packet(&p);
+		if (!i)
+			size = p.len;
+		p.len = size;
+		put_icrc(&p, here, there, i);
+		memcpy(bytes + len, p.bytes, p.len);
+		len += p.len;
+	}
+	segment = size + 4;
+	if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
+		die("UDP_SEGMENT");
+	sent = send_bytes(fd, bytes, len - (below(4) ? 0 : below(size)), there);
+	segment = 0;
+	if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
+		die("UDP_SEGMENT");
+	return sent;
+}
+
 int send_packets(const char *from, const char *to, uint32_t count)
 {
 	struct sockaddr_storage here, there;
@@ -493,12 +541,16 @@ int send_packets(const char *from, const char *to, uint32_t count)
 	read_victims();
 	open_socket(from, to, &fd, &here, &there);
 	for (i = 0; i < count; i++) {
+		if (below(16) == 0) {
+			sent += send_train(fd, &here, &there);
+			continue;
+		}
 		if (p.len > 20 && below(3))
 			follow_packet(&p);
 		else
 			make_packet(&p);
 		if (below(8))
-			put_icrc(&p, &here, &there);
+			put_icrc(&p, &here, &there, 0);
 		else
 			p.len += 4;
 		if (below(8) == 0)
@@ -508,10 +560,7 @@ int send_packets(const char *from, const char *to, uint32_t count)
 			p.len = below(p.len);
 		if (below(100) == 0)
 			random_bytes(p.bytes, p.len);
-		sent += sendto(fd, p.bytes, p.len, 0, (void *)&there,
-			       here.ss_family == AF_INET ?
-				       sizeof(struct sockaddr_in) :
-				       sizeof(struct sockaddr_in6)) > 0;
+		sent += send_bytes(fd, p.bytes, p.len, &there);
 	}
 	printf("# %u packets\n", sent);
 	expect(sent > count / 2, "only %u of %u packets could be sent", sent,

@@ -208,8 +208,29 @@ static bool arx_gro_merge(struct sk_buff *p, const struct arx_headers *last,
 	return true;
 }
 
-/* True if the ICRCs of all packets of a train are right. */
-static bool arx_gro_train_fits(struct sk_buff *skb, int bth, int size)
+/*
+ * True if a packet at @off may be joined with the first one of its train. A
+ * datagram may not: a receiver wants its IP header, which a train does not have
+ * for each packet. One QP at a time, so that its limits bound what a train can
+ * start.
+ */
+static bool arx_gro_joins(const struct sk_buff *skb, int off,
+			  const struct arx_headers *first)
+{
+	u8 bytes[ARX_BTH_LEN];
+	struct arx_headers h;
+
+	return !skb_copy_bits(skb, off, bytes, sizeof(bytes)) &&
+	       arx_bth_read(&h, bytes) > 0 && h.service == first->service &&
+	       h.qpn == first->qpn;
+}
+
+/*
+ * True if all packets of a train may be joined with the first one, and have
+ * right ICRCs.
+ */
+static bool arx_gro_train_fits(struct sk_buff *skb, int bth, int size,
+			       const struct arx_headers *first)
 {
 	int end, off, i;
 	__le32 icrc;
@@ -219,6 +240,7 @@ static bool arx_gro_train_fits(struct sk_buff *skb, int bth, int size)
 	for (off = bth, i = 0; off < (int)skb->len; off = end, i++) {
 		end = min(off + size, (int)skb->len);
 		if (end - off < ARX_BTH_LEN + ARX_ICRC_LEN ||
+		    !arx_gro_joins(skb, off, first) ||
 		    skb_copy_bits(skb, end - (int)sizeof(icrc), &icrc,
 				  sizeof(icrc)) ||
 		    icrc != arx_icrc_segment(skb, i, off, end - off))
@@ -229,8 +251,8 @@ static bool arx_gro_train_fits(struct sk_buff *skb, int bth, int size)
 
 /*
  * A card delivers a train. Mark the train as joined packets whose ICRCs are
- * right, if the rule lets arx_gso_split() find these. The stack splits other
- * trains, and those in more pieces than one packet can have.
+ * right, if they are, and if the rule lets arx_gso_split() find the packets.
+ * The stack splits all other trains.
  */
 static void arx_gro_train(struct sock *sk, struct sk_buff *skb, int bth)
 {
@@ -239,12 +261,13 @@ static void arx_gro_train(struct sock *sk, struct sk_buff *skb, int bth)
 	struct arx_headers h;
 	int more;
 
-	if (skb_has_frag_list(skb) || n < 2 || !arx_gro_read(skb, bth, &h) ||
+	if (skb_has_frag_list(skb) || n < 2 || n > UDP_MAX_SEGMENTS ||
+	    !arx_gro_read(skb, bth, &h) ||
 	    !arx_gro_wanted(skb, sock_net(sk), &h))
 		return;
 	more = arx_gro_whole(&h) ? 0 : arx_headers_len(&h) - ARX_BTH_LEN;
 	if ((more && n > 2) || size <= more ||
-	    !arx_gro_train_fits(skb, bth, size))
+	    !arx_gro_train_fits(skb, bth, size, &h))
 		return;
 	skb_shinfo(skb)->gso_size = size - more;
 	udp_hdr(skb)->check = 0;

@@ -1112,6 +1112,36 @@ static void completer__long_gap(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, (n + 4) * MTU);
 }
 
+/*
+ * The QP is destroyed while kept responses are due: the work that processes
+ * them may still run, and must not start a timer.
+ */
+static void completer__destroyed_with_kept(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	u32 n = 3 * ARX_POLL_BYTES / MTU, i;
+	struct arx_run run;
+
+	post_read(test, p, n + 4);
+	for (i = 1; i < n; i++)
+		responses(p, 0, i, 1);
+	responses(p, 0, n + 2, 1);
+	run = pair_run(p, 0, ARX_OP_READ_RESPONSE, ARX_FIRST | ENDS, PSN,
+		       NULL, MTU);
+	local_bh_disable();	/* the rest is a later softirq's */
+	pair_rx_packets(p, 0, &run, p->side[1].buf);
+	KUNIT_EXPECT_TRUE(test, qp->comp.has_later);
+	arx_qp_set_state(qp, IB_QPS_RESET);
+	hrtimer_cancel(&qp->comp.probe);
+	while (arx_keep_is_due(&qp->comp.kept, qp->comp.una))
+		arx_completer_continue(qp);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&qp->comp.probe));
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(&qp->comp.probe));
+}
+
 /* Once asked, and then PSNs went on for half of their space: asked again. */
 static void loss__asked_long_ago(struct kunit *test)
 {
@@ -1626,6 +1656,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(completer__asks_twice),
 	KUNIT_CASE(completer__asks_twice_after_report),
 	KUNIT_CASE(completer__ends_with_kept),
+	KUNIT_CASE(completer__destroyed_with_kept),
 	KUNIT_CASE(loss__holes),
 	KUNIT_CASE(loss__far_ahead),
 	KUNIT_CASE(loss__asked_long_ago),

@@ -748,7 +748,11 @@ static __cold void arx_completer_close(struct arx_qp *qp)
 		arx_completer_advance(qp, comp->later);
 	if (comp->has_later && arx_psn_diff(comp->una, comp->later) >= 0)
 		WRITE_ONCE(comp->has_later, false);
-	if (comp->has_later && comp->loss)
+	/*
+	 * A QP that is being destroyed stays here until its works end, and must
+	 * not start a timer any more.
+	 */
+	if (comp->has_later && comp->loss && arx_qp_may(qp, ARX_QP_ACKED))
 		arx_completer_ask(qp);
 }
 
@@ -1019,9 +1023,10 @@ out:
 }
 
 /*
- * True if packets that were returned last have not been sent yet. They no
- * longer count if the peer was silent, or if a later part is asked for: they
- * may wait for a window that only the first of them can open.
+ * True if packets of the present hole have not been sent yet. They no longer
+ * count if the peer was silent, or if a later part is asked for: they may wait
+ * for a window that opens only when the first packet of the hole, which was
+ * lost again, is acknowledged.
  */
 static bool arx_completer_fill_left(const struct arx_comp *comp,
 				    const struct arx_req *req)

@@ -536,11 +536,70 @@ static void cc__flood(struct kunit *test)
 	KUNIT_EXPECT_GE(test, link_goodput(l, 100 * NSEC_PER_MSEC), 900);
 }
 
+#define DECAY_NS	(55 * NSEC_PER_USEC)
+
+static struct arx_cc *dcqcn_make(struct kunit *test, u64 now)
+{
+	struct arx_cc *cc = kunit_kzalloc(test, sizeof(*cc), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, cc);
+	arx_cc_init(cc, PACKET, WINDOW, now);
+	arx_cc_control(cc, DCQCN, 0, now);
+	cc->ops->cnp(cc, now);
+	return cc;
+}
+
+/* A CNP must take less than a percent of the rate. */
+static void expect_small_cut(struct kunit *test, struct arx_cc *cc, u64 now)
+{
+	unsigned long rate;
+
+	cc->ops->ack(cc, 1, 0, now);
+	rate = cc->rate;
+	cc->ops->cnp(cc, now);
+	KUNIT_EXPECT_GE(test, cc->rate, rate / 100 * 99);
+}
+
+/*
+ * A single CNP means little after a second without one, whether packets were
+ * acknowledged meanwhile or not.
+ */
+static void cc__dcqcn_forgets(struct kunit *test)
+{
+	struct arx_cc *cc = dcqcn_make(test, NSEC_PER_SEC);
+	u64 now;
+
+	for (now = NSEC_PER_SEC; now < 2 * NSEC_PER_SEC; now += DECAY_NS)
+		cc->ops->ack(cc, 1, 0, now);
+	expect_small_cut(test, cc, now);
+	expect_small_cut(test, cc, now + NSEC_PER_SEC);
+}
+
+/* Constant CNPs mean that half of the rate is too much. */
+static void cc__dcqcn_learns(struct kunit *test)
+{
+	u64 now = NSEC_PER_SEC;
+	struct arx_cc *cc = dcqcn_make(test, now);
+	unsigned long rate;
+	int i;
+
+	for (i = 0; i < 1000; i++)
+		cc->ops->ack(cc, 1, 0, now += DECAY_NS);
+	for (i = 0; i < 2000; i++)
+		cc->ops->cnp(cc, now += CNP_NS);
+	rate = ARX_DCQCN_FIRST;
+	arx_dcqcn_set(cc, rate);
+	cc->ops->cnp(cc, now + CNP_NS);
+	KUNIT_EXPECT_LE(test, cc->rate, rate / 100 * 51);
+}
+
 static struct kunit_case cc_cases[] = {
 	KUNIT_CASE_PARAM(cc__bottleneck, cc_bottlenecks_gen_params),
 	KUNIT_CASE_PARAM(cc__beside_tcp, cc_shared_gen_params),
 	KUNIT_CASE(cc__tcp_leaves),
 	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),
+	KUNIT_CASE(cc__dcqcn_forgets),
+	KUNIT_CASE(cc__dcqcn_learns),
 	{}
 };
 

@@ -116,7 +116,7 @@ struct arx_cc_delay {
  * struct arx_cc_dcqcn - state of DCQCN, cc_dcqcn.c; rates in bytes per second
  * @rate: current rate
  * @target: rate to which it recovers
- * @alpha: estimate of congestion, in 1/1024
+ * @alpha: estimate of congestion, in 1/2^20
  * @bytes: acknowledged since the last event of the byte counter
  * @by_time: events of the timer since the rate was last reduced
  * @by_bytes: events of the byte counter since then

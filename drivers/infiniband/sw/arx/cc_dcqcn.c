@@ -8,6 +8,7 @@
  * acknowledged.
  */
 
+#include <linux/math64.h>
 #include <linux/minmax.h>
 
 #include "cc.h"
@@ -20,6 +21,13 @@
 #define ARX_DCQCN_STEP		(10 * ARX_DCQCN_MBIT)
 #define ARX_DCQCN_LARGE_STEP	(50 * ARX_DCQCN_MBIT)
 
+/*
+ * These steps are made for links of 40 Gbit/s. A step is at most this part of
+ * the rate, a large step five times that: otherwise a single step fills the
+ * queue of a slow link.
+ */
+#define ARX_DCQCN_STEP_SHIFT	6	/* 1/64 */
+
 /* Events after which the target grows. */
 #define ARX_DCQCN_FAST		5
 
@@ -31,11 +39,15 @@
 /* Events come at most once in a round trip; a longer one counts as this. */
 #define ARX_DCQCN_RTT_MAX	(4ULL * NSEC_PER_MSEC)
 
-/* At most this many missed events are processed after a pause. */
+/* At most this many missed raises are processed after a pause. */
 #define ARX_DCQCN_EVENTS	64
 
-#define ARX_DCQCN_ONE		1024
-#define ARX_DCQCN_GAIN		4	/* 1/256 */
+/* Fixed point, fine enough for 1/256 of a small estimate. */
+#define ARX_DCQCN_ONE		BIT(20)
+#define ARX_DCQCN_GAIN_SHIFT	8	/* 1/256 */
+
+/* Decays after which the estimate is half as large: (255/256)^177 */
+#define ARX_DCQCN_HALVED	177
 
 static void arx_dcqcn_set(struct arx_cc *cc, u64 rate)
 {
@@ -59,13 +71,26 @@ static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
 static void arx_dcqcn_raise(struct arx_cc *cc)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
+	u64 part = d->rate >> ARX_DCQCN_STEP_SHIFT;
 
 	if (min(d->by_time, d->by_bytes) > ARX_DCQCN_FAST)
-		d->target += ARX_DCQCN_LARGE_STEP;
+		d->target += min(ARX_DCQCN_LARGE_STEP, 5 * part);
 	else if (max(d->by_time, d->by_bytes) > ARX_DCQCN_FAST)
-		d->target += ARX_DCQCN_STEP;
+		d->target += min(ARX_DCQCN_STEP, part);
 	d->target = min(d->target, ARX_DCQCN_MOST);
 	arx_dcqcn_set(cc, (d->rate + d->target) / 2);
+}
+
+/* The estimate decays for each @interval without a CNP. */
+static void arx_dcqcn_decay(struct arx_cc_dcqcn *d, u64 interval, u64 now)
+{
+	u64 n = div64_u64(now - d->decayed, interval);
+	u32 rest;
+
+	d->decayed += n * interval;
+	d->alpha >>= min_t(u64, div_u64_rem(n, ARX_DCQCN_HALVED, &rest), 31);
+	while (rest--)
+		d->alpha -= d->alpha >> ARX_DCQCN_GAIN_SHIFT;
 }
 
 /* Process the events of both timers up to @now. */
@@ -73,15 +98,9 @@ static void arx_dcqcn_elapse(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 	u64 raise = max(ARX_DCQCN_RAISE_NS, d->rtt);
-	u64 decay = max(ARX_DCQCN_DECAY_NS, d->rtt);
 	int i;
 
-	for (i = 0; i < ARX_DCQCN_EVENTS && now - d->decayed >= decay; i++) {
-		d->decayed += decay;
-		d->alpha -= d->alpha * ARX_DCQCN_GAIN / ARX_DCQCN_ONE;
-	}
-	if (i == ARX_DCQCN_EVENTS)
-		d->decayed = now;
+	arx_dcqcn_decay(d, max(ARX_DCQCN_DECAY_NS, d->rtt), now);
 	for (i = 0; i < ARX_DCQCN_EVENTS && now - d->raised >= raise; i++) {
 		d->raised += raise;
 		d->by_time++;
@@ -122,8 +141,7 @@ static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
 	d->decayed = now;
 	d->target = d->rate;
 	arx_dcqcn_set(cc, d->rate - d->rate * d->alpha / 2 / ARX_DCQCN_ONE);
-	d->alpha += (ARX_DCQCN_ONE - d->alpha) * ARX_DCQCN_GAIN /
-		    ARX_DCQCN_ONE;
+	d->alpha += (ARX_DCQCN_ONE - d->alpha) >> ARX_DCQCN_GAIN_SHIFT;
 }
 
 /* All links mark packets before they drop any, so a loss counts as a CNP. */

@@ -643,6 +643,41 @@ static void uso__split(struct kunit *test)
 	split_super(test, test->param_value, false);
 }
 
+/* A card that splits UDP packets, with other offloads. */
+static const struct {
+	const char *name;
+	netdev_features_t more;
+	bool usable;
+} cards[] = {
+	{ "none", 0, true },
+	{ "tunnels, too", NETIF_F_GSO_UDP_TUNNEL | NETIF_F_GSO_IPXIP4, true },
+	{ "joined packets", NETIF_F_GSO_FRAGLIST, false },
+};
+
+static void uso__cards(struct kunit *test)
+{
+	struct net_device *netdev = kunit_kzalloc(test, sizeof(*netdev),
+						  GFP_KERNEL);
+	struct device *parent = kunit_kzalloc(test, sizeof(*parent),
+					      GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, netdev);
+	KUNIT_ASSERT_NOT_NULL(test, parent);
+	INIT_LIST_HEAD(&netdev->adj_list.lower);
+	netdev->dev.parent = parent;
+	for (i = 0; i < ARRAY_SIZE(cards); i++) {
+		netdev->features = NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM |
+				   cards[i].more;
+		rcu_read_lock();
+		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, false),
+				    cards[i].usable, "%s", cards[i].name);
+		/* No virtio card: the IPv4 identification is not known. */
+		KUNIT_EXPECT_FALSE(test, arx_uso_usable(netdev, true));
+		rcu_read_unlock();
+	}
+}
+
 /* A super-packet is longer than any packet, and shows its path MTU. */
 static void gso__super_stands_out(struct kunit *test)
 {
@@ -678,6 +713,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(gso__super_stands_out),
 	KUNIT_CASE(uso__lengths),
 	KUNIT_CASE_PARAM(uso__split, super_gen_params),
+	KUNIT_CASE(uso__cards),
 	{}
 };
 

@@ -68,8 +68,9 @@ static int arx_uso_fits_not(struct net_device *netdev,
  * @netdev: netdev of the route
  * @ipv4: the packets are IPv4
  *
- * A netdev that takes joined packets gets joined packets instead. Tunnels would
- * split trains at once, and compute the checksums.
+ * A netdev that offers NETIF_F_GSO_FRAGLIST takes joined packets, which cost
+ * less than trains. (Cards do not, not even those that split packets in UDP
+ * tunnels.) A netdev without a card below it would split trains at once.
  *
  * Context: RCU read side.
  * Return: true if @netdev is a card that splits trains, or a VLAN on one.
@@ -79,7 +80,7 @@ bool arx_uso_usable(struct net_device *netdev, bool ipv4)
 	struct netdev_nested_priv priv = { .data = &ipv4 };
 
 	return arx_uso_fits(netdev, ipv4) &&
-	       !(netdev->features & NETIF_F_GSO_UDP_TUNNEL) &&
+	       !(netdev->features & NETIF_F_GSO_FRAGLIST) &&
 	       !netdev_walk_all_lower_dev_rcu(netdev, arx_uso_fits_not, &priv);
 }
 

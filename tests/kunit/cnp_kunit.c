@@ -150,15 +150,20 @@ static void cnp__uc(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_ECN_MARKED), 1);
 }
 
-static void notify(struct pair *p, int flags)
+static void notify_qp(struct arx_qp *qp, int flags)
 {
 	struct arx_headers h = { .op = ARX_OP_CNP, .flags = flags };
 
 	local_bh_disable();
 	arx_section_enter();
-	arx_cnp_rx(p->side[0].qp, &h);
+	arx_cnp_rx(qp, &h);
 	arx_section_leave();
 	local_bh_enable();
+}
+
+static void notify(struct pair *p, int flags)
+{
+	notify_qp(p->side[0].qp, flags);
 }
 
 static struct pair *controlled(struct kunit *test, enum arx_cc_kind kind)
@@ -361,6 +366,22 @@ static void notify_meanwhile(struct pair *p)
 	notify(p, ARX_BECN);
 }
 
+/* A target of XRC has no requester, and still has READ responses to pace. */
+static void congestion__xrc_target(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+
+	p->dev.cc = ARX_CC_DCQCN;
+	pair_connect_xrc(test, p);
+	qp = p->side[1].qp;
+	notify_qp(qp, ARX_BECN);
+	KUNIT_EXPECT_NOT_NULL(test, qp->comp.cc);
+	KUNIT_EXPECT_EQ(test, 0, pair_modify(p, 1, IB_QPS_RESET, IB_QP_STATE));
+	KUNIT_EXPECT_NULL(test, qp->comp.cc);
+	arx_destroy_srq(&p->xrc.ib, NULL);
+}
+
 /*
  * A CNP arrives on another CPU after the responder has read the clock. To the
  * controller time does not go back: an earlier time would look like a long one
@@ -522,6 +543,7 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(congestion__loss),
 	KUNIT_CASE(congestion__paced),
 	KUNIT_CASE(congestion__paced_read),
+	KUNIT_CASE(congestion__xrc_target),
 	KUNIT_CASE(congestion__cnp_meanwhile),
 	KUNIT_CASE(static_rate__rc),
 	KUNIT_CASE(static_rate__uc),

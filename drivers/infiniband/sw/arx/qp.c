@@ -419,7 +419,6 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);
 	WRITE_ONCE(comp->rtt, 0);
-	arx_congestion_forget(qp);
 	arx_watch_forget(qp);
 	arx_ring_consume(&qp->sq, comp->done);
 }
@@ -452,6 +451,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 /* Set the initial state. All locks held. */
 static void arx_qp_reset(struct arx_qp *qp)
 {
+	arx_congestion_forget(qp);
 	if (arx_qp_has_requester(qp))
 		arx_qp_reset_requester(qp);
 	if (arx_qp_has_responder(qp))

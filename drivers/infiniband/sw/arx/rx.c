@@ -299,11 +299,11 @@ static void arx_rx_consume(struct sk_buff *skb)
 	}
 }
 
-/* Bytes of all packets of a run, from BTH to ICRC, with one XRCETH. */
+/* Bytes of all packets of a run, from BTH to ICRC. */
 static u32 arx_rx_bytes(const struct arx_run *run)
 {
 	return run->len + run->h.pad + arx_headers_len(&run->h) +
-	       (run->npkts - 1) * ARX_BTH_LEN + run->npkts * ARX_ICRC_LEN;
+	       ARX_ICRC_LEN + arx_headers_more(&run->h, run->npkts);
 }
 
 /*
@@ -408,6 +408,7 @@ static void arx_rx_append(struct arx_rx *rx, struct sk_buff *skb, u32 len,
 	run->npkts++;
 	run->len += len;
 	run->h.flags |= h->flags;
+	run->h.pad = h->pad;
 	run->h.ex = h->ex;
 	if (h->flags & ARX_LAST && h->op == ARX_OP_READ_RESPONSE) {
 		run->h.syndrome = h->syndrome;

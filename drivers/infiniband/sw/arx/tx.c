@@ -271,6 +271,8 @@ static int arx_tx_add(struct arx_tx *tx, struct arx_tx_batch *batch,
 	batch->end = &skb->next;
 	batch->n += n;
 	batch->len += skb->len;
+	if (n > 1)
+		batch->len += arx_headers_more(h, n);
 	batch->largest = max(batch->largest, n == 1 ? skb->len :
 			     arx_super_largest(h, tx->run->mtu));
 	return 0;

@@ -246,6 +246,28 @@ int arx_headers_len(const struct arx_headers *h)
 	return len;
 }
 
+/**
+ * arx_headers_more - bytes that a run has beside one set of headers, one ICRC
+ *	and the payload
+ * @h: headers of the first packet with the flags of the last
+ * @n: number of packets
+ *
+ * The first and the last packet of a response have an AETH each.
+ *
+ * Return: bytes of headers and ICRCs.
+ */
+int arx_headers_more(const struct arx_headers *h, u32 n)
+{
+	int len = (n - 1) * (sizeof(struct arx_bth) + ARX_ICRC_LEN);
+
+	if (arx_has_xrceth(h))
+		len += (n - 1) * ARX_XRCETH_LEN;
+	if (n > 1 && h->op == ARX_OP_READ_RESPONSE && h->flags & ARX_FIRST &&
+	    h->flags & ARX_LAST)
+		len += ARX_AETH_LEN;
+	return len;
+}
+
 static void arx_write_bth(const struct arx_headers *h, struct arx_bth *bth)
 {
 	u32 qpn = h->qpn & ARX_QPN_MASK;

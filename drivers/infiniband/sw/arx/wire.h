@@ -153,6 +153,7 @@ static inline bool arx_has_xrceth(const struct arx_headers *h)
 }
 
 int arx_headers_len(const struct arx_headers *h);
+int arx_headers_more(const struct arx_headers *h, u32 n);
 int arx_bth_read(struct arx_headers *h, const void *from);
 void arx_bth_next(const void *last, void *to);
 void arx_extensions_read(struct arx_headers *h, const void *bth);

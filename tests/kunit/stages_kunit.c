@@ -1701,6 +1701,9 @@ static void local__bounded(struct kunit *test)
 	for (i = 1; i < 3; i++)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, qp->swqe_mask + 1, ARX_SWQES_MAX);
+	/* The work may have been queued again while it ran. */
+	KUNIT_EXPECT_FALSE(test, arx_swqes_grow(qp));
+	KUNIT_EXPECT_EQ(test, qp->swqe_mask + 1, ARX_SWQES_MAX);
 	arx_dereg_mr(&mr->ib, NULL);
 }
 

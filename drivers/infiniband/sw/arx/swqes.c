@@ -58,20 +58,32 @@ static void *arx_swqes_move(struct arx_qp *qp, void *new, u32 room)
 	return old;
 }
 
+/* Twice the present number of copies, or 0: there are as many as may be. */
+static u32 arx_swqes_more(const struct arx_qp *qp)
+{
+	u32 room = 2 * (READ_ONCE(qp->swqe_mask) + 1);
+
+	return room > min(arx_ring_entries(&qp->sq), ARX_SWQES_MAX) ? 0 : room;
+}
+
 /**
  * arx_swqes_grow - the part of arx_swqes_add() that may wait for memory
  * @qp: any QP
  *
- * Only this function and arx_swqes_add() change the size of the array.
+ * Only this function and arx_swqes_add() change the size of the array. It may
+ * have been asked for again while it ran.
  *
  * Context: may sleep.
  * Return: true if there is more room now: the requester must run.
  */
 bool arx_swqes_grow(struct arx_qp *qp)
 {
-	u32 room = 2 * (READ_ONCE(qp->swqe_mask) + 1);
-	void *new = arx_swqes_alloc(qp, room, false);
+	u32 room = arx_swqes_more(qp);
+	void *new;
 
+	if (!room)
+		return false;
+	new = arx_swqes_alloc(qp, room, false);
 	if (!new) {
 		WRITE_ONCE(qp->full, true);
 		return false;
@@ -96,10 +108,10 @@ bool arx_swqes_grow(struct arx_qp *qp)
  */
 bool arx_swqes_add(struct arx_qp *qp)
 {
-	u32 room = 2 * (qp->swqe_mask + 1);
+	u32 room = arx_swqes_more(qp);
 	void *new;
 
-	if (room > min(arx_ring_entries(&qp->sq), ARX_SWQES_MAX))
+	if (!room)
 		return false;
 	if (array_size(room, qp->swqe_size) > ARX_SWQES_ATOMIC) {
 		if (!READ_ONCE(qp->full))

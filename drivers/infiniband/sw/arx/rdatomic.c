@@ -80,10 +80,10 @@ static void arx_rdatomic_drop(struct arx_resp *resp, struct arx_reply *reply)
 /*
  * Queue a replay for @rd, in its place; the caller has checked for room. It
  * replaces the rest of an earlier response to the same request. First responses
- * that are due after it start again: a requester that went back asks for them
- * and finds them waiting; if the network made the duplicate, no request comes.
- * Replays after it are dropped: only a requester that goes back again can miss
- * them.
+ * that are due after @rd start again from their first packet: a requester that
+ * went back expects all of their packets, and drops what it has already if the
+ * network made the duplicate. Replays after @rd are dropped: only a requester
+ * that goes back again can miss them.
  */
 static void arx_rdatomic_queue_replay(struct arx_resp *resp,
 				      const struct arx_rd *rd)

@@ -65,7 +65,7 @@
 /* How often one caller takes req.lock again for other callers. */
 #define ARX_HOLDS		8
 
-/* Why a turn stopped, and what has the QP run again. */
+/* Why a turn stopped; the comments name what makes the QP run again. */
 enum arx_turn {
 	ARX_TURN_GO,		/* it has not stopped */
 	ARX_TURN_IDLE,		/* nothing to send, or the QP does not send */
@@ -1052,13 +1052,13 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
 }
 
 /*
- * The share of a caller that may do this much. A copy on this machine by a
- * softirq is charged to nobody. So softirqs copy short payloads for a QP, and
- * otherwise no more than was copied in the time of its process before. Bytes
- * that they copy beyond that, of a message that began within the limit, are a
- * debt: softirqs copy no more until the process has paid it. Softirqs also do
- * less at a time, because the kernel may run ten works, one after the other, in
- * one softirq.
+ * The share of a caller that may do this much. Nobody is charged for what a
+ * softirq copies on this machine. So softirqs copy short payloads for a QP, and
+ * of longer ones no more than the process of the QP has copied before. A
+ * message that began within this limit is copied whole; the bytes beyond the
+ * limit are a debt, and softirqs copy no more until the process has paid it.
+ * Softirqs also process fewer WQEs at a time, because the kernel may run ten
+ * works in one softirq.
  */
 static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 {

@@ -7,54 +7,7 @@
 # timeout: 400
 
 source "$(dirname "$0")/lib.sh"
-
-# cards DRIVER: their netdevs, here in the first network namespace
-cards() {
-	local netdev
-	for netdev in /sys/class/net/*; do
-		[[ $(readlink "$netdev/device/driver") != */"$1" ]] ||
-			basename "$netdev"
-	done
-}
-
-# put N NETDEV: into node N as nic0, with an arx device on it
-put() {
-	ip link set "$2" netns "h$1" name nic0
-	ip -n "h$1" link set nic0 up
-	ip -n "h$1" address add 192.0.2."$1"/24 dev nic0
-	ip -n "h$1" address add fd00::"$1"/64 dev nic0
-	ip netns exec "h$1" rdma link add "$driver$1" type "$driver" netdev nic0
-}
-
-joined_by() {
-	local netdevs
-	mapfile -t netdevs < <(cards "$1")
-	(( ${#netdevs[@]} == 2 ))
-	put 1 "${netdevs[0]}"
-	put 2 "${netdevs[1]}"
-	until_true 20 h1 ping -q -c 1 -W 1 192.0.2.2
-}
-
-# count NAME: the sum of both nodes
-count() {
-	local n sum=0
-	for n in 1 2; do
-		sum=$((sum + $(counter $driver$n "$1" h$n)))
-	done
-	echo $sum
-}
-
-# All packets to a card have right ICRCs, and the receiver checks them. Only a
-# retransmitted packet may be wrong, when the program has its memory back and
-# writes to it before the card has read the packet.
-checked() {
-	local computed wrong again
-	computed=$(count icrc_computed) wrong=$(count rcvd_icrc_err) \
-		again=$(count requester_rewinds)
-	echo "ICRCs computed: $computed, wrong: $wrong, sent again: $again times"
-	(( computed > 1000 &&
-		(wrong == 0 || again > 0 && wrong * 100 < computed) ))
-}
+source "$(dirname "$0")/cards.sh"
 
 # The cards' qdisc keeps the order, so packets may be sent from any CPU.
 stayed() {
@@ -63,11 +16,6 @@ stayed() {
 			echo "runs left to another CPU: $(count tx_behind)"
 			return 1
 		}
-}
-
-# offloads ETHTOOL-ARGUMENTS...: of both cards
-offloads() {
-	h1 ethtool -K nic0 "$@" && h2 ethtool -K nic0 "$@"
 }
 
 # carries NAME [CASE...]
@@ -81,18 +29,6 @@ carries() {
 		"$name-ud: qp=ud gid=v4,v6 op=send_imm size=900 count=12" \
 		"$name-v6: gid=v6 op=mix size=30000 count=12" "${@/#/$name-}" ||
 		(( ++failures ))
-}
-
-# Messages that a card delivers together get one ACK: the receiver sends nothing
-# else.
-answers_once() {
-	local before after messages=2000
-	before=$(counter "$dev1" sent_pkts h1)
-	pair 18515 "ib_write_bw -F -s 16384 -n $messages -d $dev1" \
-		"ib_write_bw -F -s 16384 -n $messages -d $dev2 192.0.2.1"
-	after=$(counter "$dev1" sent_pkts h1)
-	echo "ACKs of $messages messages: $((after - before))"
-	(( after - before < messages * 3 / 4 ))
 }
 
 # unbound BUS DRIVER: the card disappears with its driver; so does the device.

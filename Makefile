@@ -15,6 +15,7 @@
 ## make bench           arx beside its peers
 ## make bench-network   the same over networks that lose packets or are crowded
 ## make check           static checks
+## make arm64           arx on an emulated machine of arm64: pingpongs
 ## make deb             Debian packages in build/deb; make rpm: RPM packages in build/rpm
 ## make html            the documentation's pages in build/html
 ## make applications    the table of Documentation/applications.rst, from the results of the last tests
@@ -117,7 +118,7 @@ test:
 
 test-full:
 	ARX_FULL=1 tools/test
-	$(MAKE) check-packages html upstream
+	$(MAKE) check-packages html upstream arm64
 
 shell:
 	tools/build $(KERNEL) provider tests
@@ -136,6 +137,10 @@ bench bench-network:
 check:
 	tools/check
 
+arm64:
+	tools/build provider
+	tools/$@
+
 help:
 	@sed -n 's/^## \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
@@ -143,4 +148,4 @@ clean:
 	rm -rf build
 
 .PHONY: all module module-locked provider install install-tools install-source uninstall uninstall-tools dist deb rpm html applications \
-	check-packages upstream demo test test-full shell vm bench bench-network check help clean
+	check-packages upstream demo test test-full shell vm bench bench-network check arm64 help clean

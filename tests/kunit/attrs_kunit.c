@@ -94,6 +94,49 @@ static void attrs__names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_DCQCN);
 }
 
+/* A parameter of congestion control: what its range is, and its default. */
+static void attrs__params(struct kunit *test)
+{
+	struct arx_attr *least = &arx_attr_cc_dcqcn_rp_min_rate_mbps;
+	struct arx_dev *dev = test->priv;
+
+	shows(test, least, "1\n");
+	KUNIT_EXPECT_EQ(test, store(test, least, "25\n"), 3);
+	KUNIT_EXPECT_EQ(test, dev->cc_params.dcqcn.rp_min_rate_mbps, 25);
+	KUNIT_EXPECT_EQ(test, store(test, least, "0\n"), -ERANGE);
+	KUNIT_EXPECT_EQ(test, store(test, least, "400001\n"), -ERANGE);
+	KUNIT_EXPECT_EQ(test, store(test, least, "-1\n"), -EINVAL);
+	shows(test, least, "25\n");
+	KUNIT_EXPECT_EQ(test, store(test, least, "400000\n"), 7);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc_dcqcn_rp_gd, "9"),
+			-ERANGE);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc_dcqcn_rp_gd, "10"), 2);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc_delay_compete, "off"),
+			3);
+	KUNIT_EXPECT_EQ(test, dev->cc_params.delay.compete, 0);
+	KUNIT_EXPECT_EQ(test, dev->cc_params.delay.target_usecs, 8000);
+}
+
+/*
+ * No two attributes share a name or a value, and each default is in its range.
+ */
+static void attrs__all(struct kunit *test)
+{
+	struct attribute **one, **two;
+
+	for (one = arx_attrs; *one; one++) {
+		const struct arx_attr *a = arx_attr_of(*one);
+
+		KUNIT_EXPECT_GE(test, a->initial, a->min);
+		KUNIT_EXPECT_LE(test, a->initial, a->max);
+		for (two = arx_attrs; two != one; two++) {
+			KUNIT_EXPECT_STRNEQ(test, (*one)->name, (*two)->name);
+			KUNIT_EXPECT_PTR_NE(test, a->field,
+					    arx_attr_of(*two)->field);
+		}
+	}
+}
+
 static void attrs__table(struct kunit *test)
 {
 	static const struct {
@@ -159,6 +202,8 @@ static struct kunit_case attrs_cases[] = {
 	KUNIT_CASE(attrs__switches),
 	KUNIT_CASE(attrs__numbers),
 	KUNIT_CASE(attrs__names),
+	KUNIT_CASE(attrs__params),
+	KUNIT_CASE(attrs__all),
 	KUNIT_CASE(attrs__table),
 	KUNIT_CASE(attrs__full_table),
 	{}

@@ -14,6 +14,9 @@
 #include "cc_dcqcn.c"
 #include "cc_delay.c"
 
+#include "arx.h"
+#include "attrs.h"
+
 #define FLOWS_MAX	8
 #define WINDOW		512
 #define PACKET		4158	/* 4096 bytes of payload with headers */
@@ -63,6 +66,7 @@ struct news {
  * @loss: one in this many packets is lost, however long the queue is; 0: none
  * @stall: every 40 ms the hosts do nothing for this time, in ns
  * @n: number of flows
+ * @params: of the flows' controllers
  * @now: time in ns
  * @busy: when the last packet of the queue will have left
  * @count: packets that arrived
@@ -84,6 +88,7 @@ struct link {
 	u32 loss;
 	u64 stall;
 	u32 n;
+	struct arx_cc_params params;
 	u64 now;
 	u64 busy;
 	u32 count;
@@ -154,7 +159,7 @@ static void link_engage(struct link *l, struct flow *f)
 	if (f->engaged)
 		return;
 	arx_cc_init(&f->cc, PACKET, WINDOW, l->now);
-	arx_cc_control(&f->cc, f->ops, 0, l->now);
+	arx_cc_control(&f->cc, f->ops, &l->params, 0, l->now);
 	f->engaged = true;
 }
 
@@ -332,12 +337,23 @@ static void bottleneck_name(const struct bottleneck *b, char *name)
 
 KUNIT_ARRAY_PARAM(cc_bottlenecks, bottlenecks, bottleneck_name);
 
+/* The parameters of a new device */
+static struct arx_cc_params *default_params(struct kunit *test)
+{
+	struct arx_dev *dev = kunit_kzalloc(test, sizeof(*dev), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, dev);
+	arx_attrs_init(dev);
+	return &dev->cc_params;
+}
+
 static struct link *link_make(struct kunit *test, const struct bottleneck *b)
 {
 	struct link *l = kunit_kzalloc(test, sizeof(*l), GFP_KERNEL);
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
+	l->params = *default_params(test);
 	for (i = 0; i < b->flows; i++)
 		l->flow[i].ops = b->ops;
 	l->mbits = b->mbits;
@@ -544,7 +560,7 @@ static struct arx_cc *dcqcn_make(struct kunit *test, u64 now)
 
 	KUNIT_ASSERT_NOT_NULL(test, cc);
 	arx_cc_init(cc, PACKET, WINDOW, now);
-	arx_cc_control(cc, DCQCN, 0, now);
+	arx_cc_control(cc, DCQCN, default_params(test), 0, now);
 	cc->ops->cnp(cc, now);
 	return cc;
 }
@@ -587,10 +603,208 @@ static void cc__dcqcn_learns(struct kunit *test)
 		cc->ops->ack(cc, 1, 0, now += DECAY_NS);
 	for (i = 0; i < 2000; i++)
 		cc->ops->cnp(cc, now += CNP_NS);
-	rate = ARX_DCQCN_FIRST;
+	rate = ARX_DCQCN_RATE(cc, first_rate_mbps);
 	arx_dcqcn_set(cc, rate);
 	cc->ops->cnp(cc, now + CNP_NS);
 	KUNIT_EXPECT_LE(test, cc->rate, rate / 100 * 51);
+}
+
+/**
+ * struct setting - a parameter of DCQCN, changed
+ * @name: of the parameter
+ * @offset: of the parameter in struct arx_cc_params
+ * @value: to which it is set
+ * @least: the rate is at least this many times that with all defaults, or
+ * @most: at most this part of it; in per mille
+ */
+struct setting {
+	const char *name;
+	size_t offset;
+	u32 value;
+	u32 least;
+	u32 most;
+};
+
+#define SET(_name, _value, _least, _most) {				\
+	#_name, offsetof(struct arx_cc_params, dcqcn._name),		\
+	_value, _least, _most						\
+}
+
+static const struct setting settings[] = {
+	SET(first_rate_mbps, 1000, 0, 900),
+	SET(rp_ai_rate_mbps, 1, 0, 900),
+	SET(rp_byte_reset_bytes, 64 * 1024, 1200, 0),
+	SET(rp_gd, 12, 1200, 0),
+	SET(rp_hai_rate_mbps, 5, 0, 900),
+	SET(rp_initial_alpha_value, 512, 1200, 0),
+	SET(rp_min_rate_mbps, 5000, 1200, 0),
+	SET(rp_rate_reduce_monitor_period_usecs, 1000, 1200, 0),
+	SET(rp_threshold, 31, 0, 900),
+	SET(rp_time_reset_usecs, 1000, 0, 900),
+};
+
+static void setting_name(const struct setting *s, char *name)
+{
+	strscpy(name, s->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(cc_settings, settings, setting_name);
+
+/* The rate in Mbit/s, 20 ms and 8 MB after the last one of five CNPs. */
+static u32 rate_after(const struct arx_cc_params *params)
+{
+	u64 now = NSEC_PER_SEC;
+	struct arx_cc cc;
+	int i;
+
+	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_control(&cc, DCQCN, params, 0, now);
+	for (i = 0; i < 5; i++) {
+		now += 60 * NSEC_PER_USEC;
+		cc.ops->cnp(&cc, now);
+	}
+	for (i = 0; i < 2000; i++) {
+		now += 10 * NSEC_PER_USEC;
+		cc.ops->ack(&cc, 1, 0, now);
+	}
+	return div_u64(cc.rate, MBIT);
+}
+
+static void cc__setting(struct kunit *test)
+{
+	struct arx_cc_params *params = default_params(test);
+	const struct setting *s = test->param_value;
+	u32 before = rate_after(params), after;
+
+	*(u32 *)((void *)params + s->offset) = s->value;
+	after = rate_after(params);
+	kunit_info(test, "%u Mbit/s, default %u Mbit/s\n", after, before);
+	KUNIT_EXPECT_GE(test, after * 1000, before * s->least);
+	if (s->most)
+		KUNIT_EXPECT_LE(test, after * 1000, before * s->most);
+}
+
+/* A least rate holds for a flow that is already controlled. */
+static void cc__least_rate(struct kunit *test)
+{
+	const struct bottleneck b = {
+		.ops = DCQCN,
+		.mbits = 1000,
+		.limit = 1000,
+		.flows = 1,
+		.rtt_us = 200,
+	};
+	struct link *l = link_make(test, &b);
+
+	link_flood(l);
+	KUNIT_EXPECT_EQ(test, l->flow[0].cc.rate, 1 * MBIT);
+	l->params.dcqcn.rp_min_rate_mbps = 100;
+	l->measure = true;
+	link_flood(l);
+	KUNIT_EXPECT_EQ(test, l->flow[0].cc.rate, 100 * MBIT);
+	KUNIT_EXPECT_GE(test, link_goodput(l, FLOOD_MS * NSEC_PER_MSEC), 95);
+}
+
+/* The extremes of the ranges together: the rate stays in its range. */
+static void cc__extremes(struct kunit *test)
+{
+	static const struct arx_cc_params extremes[] = {
+		{ .dcqcn = { 1, 1, 1, 10, 1, 1, 1, 1, 1, 1 } },
+		{ .dcqcn = { ARX_DCQCN_MOST_MBPS, ARX_DCQCN_MOST_MBPS, 1, 10,
+			     ARX_DCQCN_MOST_MBPS, ARX_DCQCN_ALPHA_ONE, 1, 1, 1,
+			     1 } },
+		{ .dcqcn = { 1, 1, SZ_1G, 20, 1, ARX_DCQCN_ALPHA_ONE,
+			     ARX_DCQCN_MOST_MBPS, USEC_PER_SEC, 31,
+			     USEC_PER_SEC } },
+	};
+	u32 rate;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(extremes); i++) {
+		rate = rate_after(&extremes[i]);
+		KUNIT_EXPECT_GE(test, rate,
+				extremes[i].dcqcn.rp_min_rate_mbps);
+		KUNIT_EXPECT_LE(test, rate, ARX_DCQCN_MOST_MBPS);
+	}
+}
+
+/* One flow by delay, without marks, in the third and fourth second. */
+static struct link *link_by_delay(struct kunit *test, u32 limit,
+				  const struct arx_cc_params *params)
+{
+	const struct bottleneck b = {
+		.ops = DELAY,
+		.mbits = 200,
+		.limit = limit,
+		.flows = 1,
+		.rtt_us = 200,
+	};
+	struct link *l = link_make(test, &b);
+
+	l->params = *params;
+	link_run(l, 2ULL * NSEC_PER_SEC);
+	l->measure = true;
+	link_run(l, 2ULL * NSEC_PER_SEC);
+	return l;
+}
+
+/* The queue is about as long as asked, also if that changes meanwhile. */
+static void cc__target(struct kunit *test)
+{
+	struct arx_cc_params *params = default_params(test);
+	struct link *l;
+
+	params->delay.target_usecs = 30000;
+	l = link_by_delay(test, 1000, params);
+	KUNIT_EXPECT_GE(test, l->longest, 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, l->longest, 40 * NSEC_PER_MSEC);
+	l->params.delay.target_usecs = 2000;
+	link_run(l, 2ULL * NSEC_PER_SEC);
+	l->longest = 0;
+	link_run(l, 2ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_GE(test, l->longest, NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, l->longest, 4 * NSEC_PER_MSEC);
+}
+
+/*
+ * A queue of 50 packets takes 8.3 ms, so losses halve the target to 4 ms; a
+ * larger minimum keeps the queue full.
+ */
+static void cc__least_target(struct kunit *test)
+{
+	struct arx_cc_params *params = default_params(test);
+	u32 dropped;
+
+	params->delay.target_usecs = 20000;
+	dropped = link_by_delay(test, 50, params)->dropped;
+	params->delay.target_min_usecs = 20000;
+	KUNIT_EXPECT_GT(test, link_by_delay(test, 50, params)->dropped,
+			2 * dropped);
+}
+
+/* A flow that must not compete leaves the link to TCP, also if it competed. */
+static void cc__competes_not(struct kunit *test)
+{
+	const struct bottleneck b = {
+		.ops = DELAY,
+		.mbits = 200,
+		.limit = 400,
+		.flows = 2,
+		.rtt_us = 200,
+	};
+	struct link *l = link_make(test, &b);
+
+	l->flow[0].ops = &tcp_ops;
+	link_engage(l, &l->flow[0]);
+	link_run(l, 8ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_TRUE(test, l->flow[1].cc.delay.competes);
+	l->params.delay.compete = 0;
+	link_run(l, 9ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_FALSE(test, l->flow[1].cc.delay.competes);
+	l->measure = true;
+	link_run(l, 9ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_FALSE(test, l->flow[1].cc.delay.competes);
+	KUNIT_EXPECT_LT(test, l->flow[1].bytes, l->flow[0].bytes / 2);
 }
 
 static struct kunit_case cc_cases[] = {
@@ -600,6 +814,12 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),
 	KUNIT_CASE(cc__dcqcn_forgets),
 	KUNIT_CASE(cc__dcqcn_learns),
+	KUNIT_CASE_PARAM(cc__setting, cc_settings_gen_params),
+	KUNIT_CASE(cc__least_rate),
+	KUNIT_CASE(cc__extremes),
+	KUNIT_CASE(cc__target),
+	KUNIT_CASE(cc__least_target),
+	KUNIT_CASE(cc__competes_not),
 	{}
 };
 

@@ -43,6 +43,26 @@ static void cnp__sent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_SENT), 1);
 }
 
+/* The time between two CNPs changes while the QP is in use. */
+static void cnp__interval_changes(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+
+	clock = 1ULL << 60;
+	mark(p, 1, ARX_OP_WRITE, 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_CNP, 0);
+	p->dev.np_min_time_between_cnps_usecs = 1000;
+	clock += NSEC_PER_MSEC;
+	mark(p, 1, ARX_OP_WRITE, 1);
+	EXPECT_SILENT(test, p, 1);
+	p->dev.np_min_time_between_cnps_usecs = 0;
+	mark(p, 1, ARX_OP_WRITE, 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_CNP, 0);
+	clock += 4 * NSEC_PER_USEC;
+	mark(p, 1, ARX_OP_WRITE, 1);
+	EXPECT_SENT(test, p, 1, ARX_OP_CNP, 0);
+}
+
 /* One for all marks of 50 us; each QP has its own. */
 static void cnp__rate(struct kunit *test)
 {
@@ -76,6 +96,7 @@ static void cnp__interval(struct kunit *test)
 {
 	static const u32 begins[] = { 0, 1, 1000, 1001, -2, -1, -20 };
 	struct pair *p = pair_by_wire(test);
+	u32 interval = p->dev.np_min_time_between_cnps_usecs;
 	u32 *sent = &p->side[1].qp->cnp_sent;
 	int i;
 
@@ -89,10 +110,10 @@ static void cnp__interval(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, is_due(p, last, now));
 		KUNIT_EXPECT_FALSE(test, is_due(p, last, now + 10));
 		KUNIT_EXPECT_FALSE(test, is_due(p, last,
-						now + ARX_CNP_INTERVAL));
+						now + interval));
 		KUNIT_EXPECT_EQ(test, *sent, last);
-		KUNIT_EXPECT_TRUE(test, is_due(p, last, now +
-					       ARX_CNP_INTERVAL + 2));
+		KUNIT_EXPECT_TRUE(test, is_due(p, last,
+					       now + interval + 2));
 		KUNIT_EXPECT_NE(test, *sent, last);
 	}
 }
@@ -529,6 +550,7 @@ static void static_rate__changes(struct kunit *test)
 static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__sent),
 	KUNIT_CASE(cnp__rate),
+	KUNIT_CASE(cnp__interval_changes),
 	KUNIT_CASE(cnp__interval),
 	KUNIT_CASE(cnp__two_cpus),
 	KUNIT_CASE(cnp__no_room),

@@ -9,6 +9,7 @@
 #include <linux/random.h>
 #include <net/sock.h>
 
+#include "attrs.h"
 #include "qp_fixture.h"
 
 /* The pair that tx.c would find by the QP. */
@@ -279,6 +280,8 @@ struct pair *pair_new(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	KUNIT_ASSERT_EQ(test, arx_worker_init(), 0);
+	arx_attrs_init(&p->dev);
+	p->dev.doorbell_usecs = 0;	/* only watch_kunit.c polls */
 	arx_ids_init(&arx_qps, 24);
 	arx_ids_init(&p->dev.keys, 24);
 	arx_ids_init(&p->dev.srqs, 24);

@@ -170,11 +170,41 @@ classes() {
 	flows_end
 	read -ra after < <(cnps)
 	(( after[0] > before[0] && after[1] > before[1] ))
-	h1 sh -c "echo 26 default >/sys/class/infiniband/$dev1/cc_dscp"
-	read -ra before < <(cnps)
-	of_class 104
-	read -ra after < <(cnps)
-	(( after[0] == before[0] && after[1] > before[1] ))
+}
+
+# rate MIN MAX: h1 sends at such a rate in kbit/s
+rate() {
+	local bytes kbps start=${EPOCHREALTIME/./}
+	bytes=$(counter "$dev1" sent_bytes h1)
+	nap 2
+	bytes=$(($(counter "$dev1" sent_bytes h1) - bytes))
+	kbps=$((bytes * 8000 / (${EPOCHREALTIME/./} - start)))
+	echo "$kbps kbit/s"
+	(( kbps >= $1 && kbps <= $2 ))
+}
+
+# set_dcqcn NAME VALUE: a parameter of h1
+set_dcqcn() {
+	h1 sh -c "echo $2 >/sys/class/infiniband/$dev1/cc_dcqcn_$1"
+}
+
+# CNPs do not reduce the rate below the least one, not even that of a QP that
+# sent more slowly before. No timer raises the rate meanwhile. (Timers of a
+# software CPU are late by milliseconds, which costs half of a rate.)
+parameters() {
+	local flows=()
+	clear_link
+	h1 sh -c "echo 26 dcqcn >/sys/class/infiniband/$dev1/cc_dscp"
+	set_dcqcn rp_time_reset_usecs 1000000
+	flow 104
+	until_true 20 controllers 2
+	until_true 20 rate 0 1200
+	not set_dcqcn rp_min_rate_mbps 0
+	set_dcqcn rp_min_rate_mbps 8
+	until_true 20 rate 2400 9000
+	set_dcqcn rp_min_rate_mbps 1
+	until_true 20 rate 0 1200
+	flows_end
 }
 
 netem() { on_both tc qdisc add dev eth0 root netem "$@"; }
@@ -270,6 +300,7 @@ if debug_kernel && ! full; then
 	check memory-back 60 memory_back
 	check cut-off 60 cut_off
 	check classes 60 marked classes
+	check parameters 90 marked parameters
 	clear_link
 	exit
 fi
@@ -297,4 +328,5 @@ fi
 check memory-back 60 memory_back
 check cut-off 60 cut_off
 check classes 60 marked classes
+check parameters 90 marked parameters
 clear_link

@@ -9,6 +9,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
+#include "cc.h"
 #include "ids.h"
 #include "stats.h"
 
@@ -71,8 +72,11 @@ enum arx_kind {
  * @cc: device attribute: enum arx_cc_kind, for QPs whose DSCP has no entry in
  *	@cc_dscp; QPs take it when they enter RTR
  * @cc_dscp: device attribute: by DSCP, enum arx_cc_kind + 1, or 0: @cc
+ * @cc_params: device attributes: parameters of all controllers
  * @ecn: device attribute: packets of RC and XRC are ECN capable
  * @cnp_dscp: device attribute: upper six bits of the traffic class of CNPs
+ * @np_min_time_between_cnps_usecs: device attribute: time in which a QP sends
+ *	at most one CNP
  * @capture: device attribute: all traffic is packets that a capture shows, each
  *	alone with its ICRC
  * @stats: per-CPU counters, without those of QPs that are bound to a counter
@@ -103,8 +107,10 @@ struct arx_dev {
 	u32 doorbell_usecs;
 	u32 cc;
 	u32 cc_dscp[ARX_NUM_DSCPS];
+	struct arx_cc_params cc_params;
 	u32 ecn;
 	u32 cnp_dscp;
+	u32 np_min_time_between_cnps_usecs;
 	u32 capture;
 	struct arx_stats __percpu *stats;
 	atomic_long_t kept;

@@ -8,6 +8,7 @@
 #include <linux/device.h>
 #include <linux/kstrtox.h>
 #include <linux/minmax.h>
+#include <linux/sizes.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 
@@ -24,6 +25,7 @@
  * @field: the value, or the first one of a table, in ARX_ATTR_DEV
  * @entries: number of values of a table; 0: there is one value
  * @initial: value, or each value of the table, of a new device
+ * @min: minimum value; 0 if there are names
  * @max: maximum value; 1: the attribute is a switch, see kstrtobool()
  * @names: of the values up to @max; NULL: they are numbers
  *
@@ -35,6 +37,7 @@ struct arx_attr {
 	u32 *field;
 	u32 entries;
 	u32 initial;
+	u32 min;
 	u32 max;
 	const char *const *names;
 };
@@ -49,7 +52,7 @@ static u32 *arx_attr_values(struct arx_dev *dev, const struct arx_attr *attr)
 	return (void *)dev + (uintptr_t)attr->field;
 }
 
-/* Returns 0, -EINVAL, or -ERANGE for a number above the maximum. */
+/* Returns 0, -EINVAL, or -ERANGE for a number out of range. */
 static int arx_attr_parse(const struct arx_attr *attr, const char *buf,
 			  u32 *value)
 {
@@ -67,7 +70,7 @@ static int arx_attr_parse(const struct arx_attr *attr, const char *buf,
 		return err;
 	}
 	err = kstrtou32(buf, 0, value);
-	if (!err && *value > attr->max)
+	if (!err && (*value < attr->min || *value > attr->max))
 		err = -ERANGE;
 	return err;
 }
@@ -176,14 +179,58 @@ ARX_ATTR(cc_dscp, cc_dscp[0], .entries = ARX_NUM_DSCPS,
 ARX_ATTR(cnp_dscp, cnp_dscp, .initial = 48, .max = ARX_NUM_DSCPS - 1);
 ARX_ATTR(doorbell_usecs, doorbell_usecs, .initial = 400, .max = USEC_PER_SEC);
 ARX_ATTR(ecn, ecn, .max = 1);
+ARX_ATTR(np_min_time_between_cnps_usecs, np_min_time_between_cnps_usecs,
+	 .initial = 50, .max = USEC_PER_SEC);
+
+/* Parameters of congestion control, see struct arx_cc_params */
+#define ARX_CC_ATTR(_cc, _name, ...)					\
+	ARX_ATTR(cc_##_cc##_##_name, cc_params._cc._name, __VA_ARGS__)
+
+ARX_CC_ATTR(delay, compete, .initial = 1, .max = 1);
+ARX_CC_ATTR(delay, target_min_usecs, .initial = 200, .min = 10,
+	    .max = USEC_PER_SEC);
+ARX_CC_ATTR(delay, target_usecs, .initial = 8000, .min = 10,
+	    .max = USEC_PER_SEC);
+ARX_CC_ATTR(dcqcn, first_rate_mbps, .initial = 10000, .min = 1,
+	    .max = ARX_DCQCN_MOST_MBPS);
+ARX_CC_ATTR(dcqcn, rp_ai_rate_mbps, .initial = 10, .min = 1,
+	    .max = ARX_DCQCN_MOST_MBPS);
+ARX_CC_ATTR(dcqcn, rp_byte_reset_bytes, .initial = SZ_1M, .min = 1,
+	    .max = SZ_1G);
+ARX_CC_ATTR(dcqcn, rp_gd, .initial = 11, .min = 10, .max = 20);
+ARX_CC_ATTR(dcqcn, rp_hai_rate_mbps, .initial = 50, .min = 1,
+	    .max = ARX_DCQCN_MOST_MBPS);
+ARX_CC_ATTR(dcqcn, rp_initial_alpha_value, .initial = ARX_DCQCN_ALPHA_ONE,
+	    .min = 1, .max = ARX_DCQCN_ALPHA_ONE);
+ARX_CC_ATTR(dcqcn, rp_min_rate_mbps, .initial = 1, .min = 1,
+	    .max = ARX_DCQCN_MOST_MBPS);
+ARX_CC_ATTR(dcqcn, rp_rate_reduce_monitor_period_usecs, .initial = 50,
+	    .min = 1, .max = USEC_PER_SEC);
+ARX_CC_ATTR(dcqcn, rp_threshold, .initial = 5, .min = 1, .max = 31);
+ARX_CC_ATTR(dcqcn, rp_time_reset_usecs, .initial = 300, .min = 1,
+	    .max = USEC_PER_SEC);
 
 static struct attribute *arx_attrs[] = {
 	&arx_attr_capture.attr.attr,
 	&arx_attr_cc.attr.attr,
+	&arx_attr_cc_delay_compete.attr.attr,
+	&arx_attr_cc_delay_target_min_usecs.attr.attr,
+	&arx_attr_cc_delay_target_usecs.attr.attr,
+	&arx_attr_cc_dcqcn_first_rate_mbps.attr.attr,
+	&arx_attr_cc_dcqcn_rp_ai_rate_mbps.attr.attr,
+	&arx_attr_cc_dcqcn_rp_byte_reset_bytes.attr.attr,
+	&arx_attr_cc_dcqcn_rp_gd.attr.attr,
+	&arx_attr_cc_dcqcn_rp_hai_rate_mbps.attr.attr,
+	&arx_attr_cc_dcqcn_rp_initial_alpha_value.attr.attr,
+	&arx_attr_cc_dcqcn_rp_min_rate_mbps.attr.attr,
+	&arx_attr_cc_dcqcn_rp_rate_reduce_monitor_period_usecs.attr.attr,
+	&arx_attr_cc_dcqcn_rp_threshold.attr.attr,
+	&arx_attr_cc_dcqcn_rp_time_reset_usecs.attr.attr,
 	&arx_attr_cc_dscp.attr.attr,
 	&arx_attr_cnp_dscp.attr.attr,
 	&arx_attr_doorbell_usecs.attr.attr,
 	&arx_attr_ecn.attr.attr,
+	&arx_attr_np_min_time_between_cnps_usecs.attr.attr,
 	NULL
 };
 

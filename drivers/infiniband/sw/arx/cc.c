@@ -40,15 +40,17 @@ void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now)
  * arx_cc_control - begin to control congestion
  * @cc: without a controller
  * @ops: the controller
+ * @params: of the controllers; they stay as long as @cc
  * @epoch: time of day minus @now, in ns
  * @now: in ns
  *
  * Context: completer's lock held.
  */
-void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops, u64 epoch,
-		    u64 now)
+void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops,
+		    const struct arx_cc_params *params, u64 epoch, u64 now)
 {
 	cc->ops = ops;
+	cc->params = params;
 	cc->epoch = epoch;
 	ops->init(cc, now);
 }

@@ -29,6 +29,37 @@ enum arx_cc_kind {
 };
 
 /**
+ * struct arx_cc_params - parameters of the controllers of a device; attrs.c has
+ *	their ranges and initial values, protocol.rst says what they do
+ * @delay: of cc_delay.c, the attributes cc_delay_...
+ * @dcqcn: of cc_dcqcn.c, the attributes cc_dcqcn_...; names with rp_ are those
+ *	of mlx5, with units
+ *
+ * The parameters are part of the device, which outlives its QPs. Parameters may
+ * change at any time: controllers read each with READ_ONCE(), and accept any
+ * combination of values in their ranges.
+ */
+struct arx_cc_params {
+	struct {
+		u32 compete;
+		u32 target_min_usecs;
+		u32 target_usecs;
+	} delay;
+	struct {
+		u32 first_rate_mbps;
+		u32 rp_ai_rate_mbps;
+		u32 rp_byte_reset_bytes;
+		u32 rp_gd;
+		u32 rp_hai_rate_mbps;
+		u32 rp_initial_alpha_value;
+		u32 rp_min_rate_mbps;
+		u32 rp_rate_reduce_monitor_period_usecs;
+		u32 rp_threshold;
+		u32 rp_time_reset_usecs;
+	} dcqcn;
+};
+
+/**
  * struct arx_cc_ops - a controller. No function sleeps. The caller serialises
  *	all of them, and reads the clock (@now, in ns) inside, so that time
  *	never goes back
@@ -112,6 +143,10 @@ struct arx_cc_delay {
 	u64 counted;
 };
 
+/* Of DCQCN's parameters: the highest rate, and 1 in units of alpha */
+#define ARX_DCQCN_MOST_MBPS	400000
+#define ARX_DCQCN_ALPHA_ONE	1024
+
 /**
  * struct arx_cc_dcqcn - state of DCQCN, cc_dcqcn.c; rates in bytes per second
  * @rate: current rate
@@ -141,6 +176,7 @@ struct arx_cc_dcqcn {
 /**
  * struct arx_cc - congestion control of a QP
  * @ops: its controller, NULL: none
+ * @params: of the controllers of its device; valid if @ops is not NULL
  * @mtu: bytes of a full packet, with headers
  * @most: the largest window in packets
  * @epoch: time of day minus the machine's time since boot, in ns
@@ -158,6 +194,7 @@ struct arx_cc_dcqcn {
  */
 struct arx_cc {
 	const struct arx_cc_ops *ops;
+	const struct arx_cc_params *params;
 	u32 mtu;
 	u32 most;
 	u64 epoch;
@@ -177,8 +214,8 @@ extern const struct arx_cc_ops arx_cc_delay_ops;
 extern const struct arx_cc_ops arx_cc_dcqcn_ops;
 
 void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now);
-void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops, u64 epoch,
-		    u64 now);
+void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops,
+		    const struct arx_cc_params *params, u64 epoch, u64 now);
 u64 arx_cc_wait(const struct arx_cc *cc, u64 now);
 void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now);
 u32 arx_cc_burst(const struct arx_cc *cc);

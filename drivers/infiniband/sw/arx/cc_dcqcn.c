@@ -3,9 +3,9 @@
  * DCQCN (SIGCOMM '15): CNPs reduce the rate. The events of a timer and of a
  * counter of bytes raise the rate again: each event goes half of the way to the
  * target, which is the rate before the reduction. After five events of either
- * kind each event adds a step to the target; after five events of both kinds, a
- * large step. No timer runs: its events are processed when the next packet is
- * acknowledged.
+ * kind (rp_threshold) each event adds a step to the target; after five events
+ * of both kinds, a large step. No timer runs: its events are processed when the
+ * next packet is acknowledged.
  */
 
 #include <linux/math64.h>
@@ -15,26 +15,16 @@
 
 /* Rates in bytes per second. */
 #define ARX_DCQCN_MBIT		125000ULL
-#define ARX_DCQCN_FIRST		(10000 * ARX_DCQCN_MBIT)
-#define ARX_DCQCN_LEAST		(1 * ARX_DCQCN_MBIT)
-#define ARX_DCQCN_MOST		(400000 * ARX_DCQCN_MBIT)
-#define ARX_DCQCN_STEP		(10 * ARX_DCQCN_MBIT)
-#define ARX_DCQCN_LARGE_STEP	(50 * ARX_DCQCN_MBIT)
+#define ARX_DCQCN_MOST		(ARX_DCQCN_MOST_MBPS * ARX_DCQCN_MBIT)
 
 /*
- * These steps are made for links of 40 Gbit/s. A step is at most this part of
- * the rate, a large step five times that: otherwise a single step fills the
- * queue of a slow link.
+ * The default steps are made for links of 40 Gbit/s. A step is at most this
+ * part of the rate, a large step five times that: otherwise a single step fills
+ * the queue of a slow link.
  */
 #define ARX_DCQCN_STEP_SHIFT	6	/* 1/64 */
 
-/* Events after which the target grows. */
-#define ARX_DCQCN_FAST		5
-
-#define ARX_DCQCN_BYTES		(1024 * 1024)
-#define ARX_DCQCN_RAISE_NS	(300ULL * NSEC_PER_USEC)
 #define ARX_DCQCN_DECAY_NS	(55ULL * NSEC_PER_USEC)
-#define ARX_DCQCN_CUT_NS	(50ULL * NSEC_PER_USEC)
 
 /* Events come at most once in a round trip; a longer one counts as this. */
 #define ARX_DCQCN_RTT_MAX	(4ULL * NSEC_PER_MSEC)
@@ -49,11 +39,18 @@
 /* Decays after which the estimate is half as large: (255/256)^177 */
 #define ARX_DCQCN_HALVED	177
 
+/* Parameters of the device: a number, a rate, a time in ns */
+#define ARX_DCQCN(_cc, _name)	READ_ONCE((_cc)->params->dcqcn._name)
+#define ARX_DCQCN_RATE(_cc, _name) (ARX_DCQCN(_cc, _name) * ARX_DCQCN_MBIT)
+#define ARX_DCQCN_NS(_cc, _name)					\
+	((u64)ARX_DCQCN(_cc, _name) * NSEC_PER_USEC)
+
 static void arx_dcqcn_set(struct arx_cc *cc, u64 rate)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 
-	d->rate = clamp(rate, ARX_DCQCN_LEAST, ARX_DCQCN_MOST);
+	d->rate = clamp(rate, ARX_DCQCN_RATE(cc, rp_min_rate_mbps),
+			ARX_DCQCN_MOST);
 	WRITE_ONCE(cc->rate, min_t(u64, d->rate, ULONG_MAX));
 }
 
@@ -61,22 +58,25 @@ static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 
-	d->alpha = ARX_DCQCN_ONE;
-	d->target = ARX_DCQCN_FIRST;
+	d->alpha = ARX_DCQCN(cc, rp_initial_alpha_value) *
+		   (ARX_DCQCN_ONE / ARX_DCQCN_ALPHA_ONE);
 	d->decayed = now;
 	d->raised = now;
-	arx_dcqcn_set(cc, ARX_DCQCN_FIRST);
+	arx_dcqcn_set(cc, ARX_DCQCN_RATE(cc, first_rate_mbps));
+	d->target = d->rate;
 }
 
 static void arx_dcqcn_raise(struct arx_cc *cc)
 {
+	u32 threshold = ARX_DCQCN(cc, rp_threshold);
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 	u64 part = d->rate >> ARX_DCQCN_STEP_SHIFT;
 
-	if (min(d->by_time, d->by_bytes) > ARX_DCQCN_FAST)
-		d->target += min(ARX_DCQCN_LARGE_STEP, 5 * part);
-	else if (max(d->by_time, d->by_bytes) > ARX_DCQCN_FAST)
-		d->target += min(ARX_DCQCN_STEP, part);
+	if (min(d->by_time, d->by_bytes) > threshold)
+		d->target += min(ARX_DCQCN_RATE(cc, rp_hai_rate_mbps),
+				 5 * part);
+	else if (max(d->by_time, d->by_bytes) > threshold)
+		d->target += min(ARX_DCQCN_RATE(cc, rp_ai_rate_mbps), part);
 	d->target = min(d->target, ARX_DCQCN_MOST);
 	arx_dcqcn_set(cc, (d->rate + d->target) / 2);
 }
@@ -97,7 +97,7 @@ static void arx_dcqcn_decay(struct arx_cc_dcqcn *d, u64 interval, u64 now)
 static void arx_dcqcn_elapse(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
-	u64 raise = max(ARX_DCQCN_RAISE_NS, d->rtt);
+	u64 raise = max(ARX_DCQCN_NS(cc, rp_time_reset_usecs), d->rtt);
 	int i;
 
 	arx_dcqcn_decay(d, max(ARX_DCQCN_DECAY_NS, d->rtt), now);
@@ -118,16 +118,26 @@ static void arx_dcqcn_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
 		d->rtt = min(rtt, ARX_DCQCN_RTT_MAX);
 	arx_dcqcn_elapse(cc, now);
 	d->bytes += n * cc->mtu;
-	if (d->bytes >= ARX_DCQCN_BYTES) {
+	if (d->bytes >= ARX_DCQCN(cc, rp_byte_reset_bytes)) {
 		d->bytes = 0;
 		d->by_bytes++;
 		arx_dcqcn_raise(cc);
 	}
 }
 
+/* The part of the rate that a CNP takes; all of it at most */
+static u64 arx_dcqcn_cut(const struct arx_cc *cc)
+{
+	const struct arx_cc_dcqcn *d = &cc->dcqcn;
+
+	return d->rate * d->alpha / (ARX_DCQCN_ONE / ARX_DCQCN_ALPHA_ONE) >>
+	       ARX_DCQCN(cc, rp_gd);
+}
+
 static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
+	u64 period;
 
 	arx_dcqcn_elapse(cc, now);
 	d->raised = now;
@@ -135,12 +145,13 @@ static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
 	d->by_bytes = 0;
 	d->bytes = 0;
 	/* CNPs of the next round trip are for packets of the earlier rate. */
-	if (now - d->cut < max(ARX_DCQCN_CUT_NS, d->rtt))
+	period = ARX_DCQCN_NS(cc, rp_rate_reduce_monitor_period_usecs);
+	if (now - d->cut < max(period, d->rtt))
 		return;
 	d->cut = now;
 	d->decayed = now;
 	d->target = d->rate;
-	arx_dcqcn_set(cc, d->rate - d->rate * d->alpha / 2 / ARX_DCQCN_ONE);
+	arx_dcqcn_set(cc, d->rate - arx_dcqcn_cut(cc));
 	d->alpha += (ARX_DCQCN_ONE - d->alpha) >> ARX_DCQCN_GAIN_SHIFT;
 }
 

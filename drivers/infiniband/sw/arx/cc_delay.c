@@ -25,14 +25,8 @@
 
 #include "cc.h"
 
-/*
- * Time that packets may spend in queues, if no router marks packets. A queue of
- * this length keeps a link busy while a sender's CPU does something else. If
- * packets are lost in a shorter queue, the target is half of that queue. Each
- * time the path has drained, the target grows by an eighth.
- */
-#define ARX_DELAY_TARGET	(8ULL * NSEC_PER_MSEC)
-#define ARX_DELAY_TARGET_LEAST	(200ULL * NSEC_PER_USEC)
+/* The limit of a short queue, see arx_delay_is_lossy(). */
+#define ARX_DELAY_SHORT		(200ULL * NSEC_PER_USEC)
 
 /* Round trips after which a queue counts as one that stays. */
 #define ARX_DELAY_ROUNDS	8
@@ -81,6 +75,30 @@
 #define ARX_DELAY_SHIFT		8
 #define ARX_DELAY_ONE		BIT(ARX_DELAY_SHIFT)
 
+/*
+ * Time that packets may spend in queues, in ns, if no router marks packets. A
+ * queue of 8 ms, the default, keeps a link busy while a sender's CPU does
+ * something else. If packets are lost in a shorter queue, the flow's target is
+ * half of that queue. Each time the path has drained, that target grows by an
+ * eighth.
+ */
+static u64 arx_delay_target(const struct arx_cc *cc)
+{
+	return (u64)READ_ONCE(cc->params->delay.target_usecs) * NSEC_PER_USEC;
+}
+
+/* A loss does not make the target shorter than this, in ns. */
+static u64 arx_delay_target_min(const struct arx_cc *cc)
+{
+	return (u64)READ_ONCE(cc->params->delay.target_min_usecs) *
+	       NSEC_PER_USEC;
+}
+
+static bool arx_delay_may_compete(const struct arx_cc *cc)
+{
+	return READ_ONCE(cc->params->delay.compete);
+}
+
 static void arx_delay_set(struct arx_cc *cc, u32 cwnd)
 {
 	struct arx_cc_delay *d = &cc->delay;
@@ -103,7 +121,7 @@ static void arx_delay_drain(struct arx_cc *cc, u32 resume, u64 now)
 
 static void arx_delay_init(struct arx_cc *cc, u64 now)
 {
-	cc->delay.target = ARX_DELAY_TARGET;
+	cc->delay.target = arx_delay_target(cc);
 	arx_delay_drain(cc, 0, now);
 }
 
@@ -138,11 +156,12 @@ static void arx_delay_drained(struct arx_cc *cc, u64 rtt, u64 now)
 	}
 	d->phase = d->resume ? ARX_CC_STEADY : ARX_CC_START;
 	d->rounds = 0;
-	d->target = min(d->target + d->target / 8, ARX_DELAY_TARGET);
+	d->target = min(d->target + d->target / 8, arx_delay_target(cc));
 	if (d->lossy)
 		d->lossy--;
 	/* The path drains again once such senders have left. */
-	if (d->base <= d->shortest + ARX_DELAY_TARGET)
+	if (d->base <= d->shortest + arx_delay_target(cc) ||
+	    !arx_delay_may_compete(cc))
 		d->competes = false;
 	if (d->competes)
 		d->base = d->shortest;
@@ -181,13 +200,14 @@ static void arx_delay_compete(struct arx_cc *cc, u64 rtt)
 /*
  * A queue that stays longer than the target although this flow shrinks belongs
  * to flows with a higher target, or with a wrong idea of the path's length: the
- * target may grow to that time, up to ARX_DELAY_TARGET. A longer queue belongs
- * to a sender that slows down for losses only. This flow then competes, with
- * the window that it had before it shrank.
+ * target may grow to that time, up to arx_delay_target(). A longer queue
+ * belongs to a sender that slows down for losses only. This flow then competes,
+ * with the window that it had before it shrank.
  */
 static void arx_delay_follow(struct arx_cc *cc, u64 queued)
 {
 	struct arx_cc_delay *d = &cc->delay;
+	u64 target = arx_delay_target(cc);
 
 	if (!d->rounds) {
 		d->floor = queued;
@@ -197,8 +217,9 @@ static void arx_delay_follow(struct arx_cc *cc, u64 queued)
 	if (++d->rounds < ARX_DELAY_ROUNDS)
 		return;
 	d->rounds = 0;
-	d->target = max(d->target, min(d->floor, ARX_DELAY_TARGET));
-	if (d->floor <= ARX_DELAY_TARGET || d->cwnd >= d->held)
+	d->target = max(d->target, min(d->floor, target));
+	if (d->floor <= target || d->cwnd >= d->held ||
+	    !arx_delay_may_compete(cc))
 		return;
 	d->competes = true;
 	d->base = d->shortest;
@@ -267,19 +288,21 @@ static void arx_delay_cnp(struct arx_cc *cc, u64 now)
 /*
  * True if packets are lost although the queue is short: less than half as long
  * as one that was full, or shorter than half of an empty round trip and than
- * ARX_DELAY_TARGET_LEAST. On a link that has proved to be lossy, also if the
- * queue is not nearly full.
+ * ARX_DELAY_SHORT. On a link that has proved to be lossy, also if the queue is
+ * not nearly full.
  */
-static bool arx_delay_is_lossy(struct arx_cc_delay *d, u64 queued)
+static bool arx_delay_is_lossy(struct arx_cc *cc, u64 queued)
 {
-	if (queued >= min(d->shortest / 2, ARX_DELAY_TARGET_LEAST) &&
+	struct arx_cc_delay *d = &cc->delay;
+
+	if (queued >= min(d->shortest / 2, ARX_DELAY_SHORT) &&
 	    queued >= d->full / 2)
 		return d->lossy >= ARX_DELAY_LOSSY &&
 		       queued < d->full - d->full / 8;
 	d->lossy = min(d->lossy + 2, ARX_DELAY_LOSSY_MAX);
 	if (d->lossy < ARX_DELAY_LOSSY)
 		return false;
-	d->target = ARX_DELAY_TARGET;
+	d->target = arx_delay_target(cc);
 	return true;
 }
 
@@ -294,7 +317,7 @@ static void arx_delay_judge(struct arx_cc *cc, u64 now)
 	u64 queued = rtt > d->base ? rtt - d->base : 0;
 	u64 full = rtt > d->shortest ? rtt - d->shortest : 0;
 
-	if (arx_delay_is_lossy(d, full))
+	if (arx_delay_is_lossy(cc, full))
 		return;
 	d->full = max(full, d->full - d->full / 8);
 	if (d->competes) {
@@ -302,7 +325,7 @@ static void arx_delay_judge(struct arx_cc *cc, u64 now)
 		return;
 	}
 	d->rounds = 0;
-	d->target = min(d->target, max(queued / 2, ARX_DELAY_TARGET_LEAST));
+	d->target = min(d->target, max(queued / 2, arx_delay_target_min(cc)));
 	arx_delay_shrink(cc, 3, 4, now);
 }
 

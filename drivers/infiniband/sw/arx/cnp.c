@@ -11,18 +11,18 @@
 #include "congestion.h"
 #include "tx.h"
 
-/* At most one CNP of a QP in this time, in units of 1024 ns. */
-#define ARX_CNP_INTERVAL	50
-
 /*
  * True if the caller is to send a CNP at time @now, in units of 1024 ns. @last
  * was read from cnp_sent. Packets of one QP may arrive on several CPUs: the CPU
- * that stores its time sends.
+ * that stores its time sends. More than N units take longer than N us.
  */
 static bool arx_cnp_is_due(struct arx_qp *qp, u32 last, u32 now)
 {
+	const struct arx_dev *dev = arx_qp_dev(qp);
+
 	now |= 1;	/* 0: never */
-	if (last && now - last <= ARX_CNP_INTERVAL)
+	if (last &&
+	    now - last <= READ_ONCE(dev->np_min_time_between_cnps_usecs))
 		return false;
 	return cmpxchg(&qp->cnp_sent, last, now) == last;
 }

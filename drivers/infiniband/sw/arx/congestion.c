@@ -65,7 +65,8 @@ static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
 			return NULL;
 		arx_congestion_init(qp, cc, now);
 	}
-	arx_cc_control(cc, ops, ktime_get_real_ns() - now, now);
+	arx_cc_control(cc, ops, &arx_qp_dev(qp)->cc_params,
+		       ktime_get_real_ns() - now, now);
 	/* Pairs with arx_congestion_of(). */
 	smp_store_release(&comp->cc, cc);
 	return cc;

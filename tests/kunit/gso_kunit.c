@@ -643,15 +643,17 @@ static void uso__split(struct kunit *test)
 	split_super(test, test->param_value, false);
 }
 
-/* A card that splits UDP packets, with other offloads. */
+/* A netdev that splits UDP packets, with other offloads. */
 static const struct {
 	const char *name;
 	netdev_features_t more;
+	u32 flags;
 	bool usable;
 } cards[] = {
-	{ "none", 0, true },
-	{ "tunnels, too", NETIF_F_GSO_UDP_TUNNEL | NETIF_F_GSO_IPXIP4, true },
-	{ "joined packets", NETIF_F_GSO_FRAGLIST, false },
+	{ "none", 0, 0, true },
+	{ "tunnels, too", NETIF_F_GSO_UDP_TUNNEL | NETIF_F_GSO_IPXIP4, 0, true },
+	{ "joined packets", NETIF_F_GSO_FRAGLIST, 0, false },
+	{ "VLAN", NETIF_F_GSO_FRAGLIST, IFF_802_1Q_VLAN, true },
 };
 
 static void uso__cards(struct kunit *test)
@@ -669,11 +671,13 @@ static void uso__cards(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(cards); i++) {
 		netdev->features = NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM |
 				   cards[i].more;
+		netdev->priv_flags = cards[i].flags;
 		rcu_read_lock();
 		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, false),
 				    cards[i].usable, "%s", cards[i].name);
 		/* No virtio card: the IPv4 identification is not known. */
-		KUNIT_EXPECT_FALSE(test, arx_uso_usable(netdev, true));
+		KUNIT_EXPECT_EQ(test, arx_uso_usable(netdev, true),
+				!!cards[i].flags);
 		rcu_read_unlock();
 	}
 }

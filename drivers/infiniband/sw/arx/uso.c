@@ -34,16 +34,17 @@
 #define ARX_USO_PACKETS		64U
 
 /*
- * True if a netdev is a card. The ICRC covers the IPv4 identification, and
- * cards do not say how they number the packets of a train. Virtio cards leave
- * the split to Linux, which counts up by one from the identification of the
- * train.
+ * True if a netdev is a card, and a train can leave by it. A netdev that offers
+ * NETIF_F_GSO_FRAGLIST takes joined packets instead, and is no card. The ICRC
+ * covers the IPv4 identification, and cards do not say how they number the
+ * packets of a train. Virtio cards leave the split to Linux, which counts up by
+ * one from the identification of the train.
  */
 static bool arx_uso_is_card(const struct net_device *netdev, bool ipv4)
 {
 	const struct device *parent = netdev->dev.parent;
 
-	return parent &&
+	return parent && !(netdev->features & NETIF_F_GSO_FRAGLIST) &&
 	       (!ipv4 || !strcmp(dev_driver_string(parent), "virtio_net"));
 }
 
@@ -68,9 +69,9 @@ static int arx_uso_fits_not(struct net_device *netdev,
  * @netdev: netdev of the route
  * @ipv4: the packets are IPv4
  *
- * A netdev that offers NETIF_F_GSO_FRAGLIST takes joined packets, which cost
- * less than trains. (Cards do not, not even those that split packets in UDP
- * tunnels.) A netdev without a card below it would split trains at once.
+ * A netdev without a card below it takes joined packets, which cost less, or
+ * would split trains at once. A VLAN takes joined packets, too, but its card
+ * does not: trains go through the VLAN whole.
  *
  * Context: RCU read side.
  * Return: true if @netdev is a card that splits trains, or a VLAN on one.
@@ -80,7 +81,6 @@ bool arx_uso_usable(struct net_device *netdev, bool ipv4)
 	struct netdev_nested_priv priv = { .data = &ipv4 };
 
 	return arx_uso_fits(netdev, ipv4) &&
-	       !(netdev->features & NETIF_F_GSO_FRAGLIST) &&
 	       !netdev_walk_all_lower_dev_rcu(netdev, arx_uso_fits_not, &priv);
 }
 

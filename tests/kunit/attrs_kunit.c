@@ -198,6 +198,25 @@ static void attrs__full_table(struct kunit *test)
 	shows(test, &arx_attr_cc_dscp, text);
 }
 
+/* Programs of BPF control congestion only if the module has BTF. */
+static void attrs__bpf(struct kunit *test)
+{
+	struct arx_dev *dev = test->priv;
+
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "bpf"), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_FIXED);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc_dscp, "26 bpf"),
+			-EOPNOTSUPP);
+	shows(test, &arx_attr_cc_dscp, "");
+	arx_cc_bpf_able = true;
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "bpf\n"), 4);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc_dscp, "26 bpf"), 6);
+	arx_cc_bpf_able = false;
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_BPF);
+	shows(test, &arx_attr_cc, "bpf\n");
+	shows(test, &arx_attr_cc_dscp, "26 bpf\n");
+}
+
 static struct kunit_case attrs_cases[] = {
 	KUNIT_CASE(attrs__switches),
 	KUNIT_CASE(attrs__numbers),
@@ -206,6 +225,7 @@ static struct kunit_case attrs_cases[] = {
 	KUNIT_CASE(attrs__all),
 	KUNIT_CASE(attrs__table),
 	KUNIT_CASE(attrs__full_table),
+	KUNIT_CASE(attrs__bpf),
 	{}
 };
 

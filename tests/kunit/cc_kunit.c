@@ -3,6 +3,7 @@
  * cc.c and the controllers: flows that share one simulated bottleneck, a queue
  * of packets in front of a link of a certain rate. The simulation has a clock
  * of its own and no randomness, so each run of a case gives the same result.
+ * Then cc_bpf.c with functions instead of programs.
  */
 
 #include <kunit/test.h>
@@ -11,6 +12,7 @@
 #include <linux/time64.h>
 
 #include "cc.c"
+#include "cc_bpf.c"
 #include "cc_dcqcn.c"
 #include "cc_delay.c"
 
@@ -807,6 +809,145 @@ static void cc__competes_not(struct kunit *test)
 	KUNIT_EXPECT_LT(test, l->flow[1].bytes, l->flow[0].bytes / 2);
 }
 
+/* Programs for cc_bpf.c: what each of them asks for. */
+static u32 asked_window;
+static u64 asked_rate;
+
+static void ask(struct arx_cc *cc)
+{
+	cc->bpf.window = asked_window;
+	cc->bpf.rate = asked_rate;
+}
+
+static void first_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
+{
+	cc->bpf.words[0] += n;
+	ask(cc);
+}
+
+static void first_loss(struct arx_cc *cc, u32 n, u64 now)
+{
+	cc->bpf.window = 0;
+}
+
+static const struct arx_cc_ops first_program = {
+	.ack = first_ack,
+	.loss = first_loss,
+};
+
+static void second_init(struct arx_cc *cc, u64 now)
+{
+	cc->bpf.words[15] = now;
+	cc->bpf.window /= 2;
+}
+
+static void second_event(struct arx_cc *cc, u64 now)
+{
+	cc->bpf.rate = 1000000;
+}
+
+static const struct arx_cc_ops second_program = {
+	.init = second_init,
+	.cnp = second_event,
+	.timeout = second_event,
+};
+
+static void bpf_begin(struct arx_cc *cc)
+{
+	arx_cc_init(cc, PACKET, WINDOW, 0);
+	arx_cc_control(cc, &arx_cc_bpf_ops, NULL, 0, 0);
+}
+
+static void bpf_expect(struct kunit *test, const struct arx_cc *cc, u32 window,
+		       u64 rate)
+{
+	KUNIT_EXPECT_EQ(test, cc->window, window);
+	KUNIT_EXPECT_EQ(test, cc->rate, rate);
+	KUNIT_EXPECT_EQ(test, cc->bpf.window, window);
+	KUNIT_EXPECT_EQ(test, cc->bpf.rate, rate);
+}
+
+/* Without a program, all events leave the fixed window as it is. */
+static void cc__bpf_none(struct kunit *test)
+{
+	struct arx_cc cc;
+
+	bpf_begin(&cc);
+	bpf_expect(test, &cc, WINDOW, 0);
+	arx_cc_bpf_ops.loss(&cc, 1, 1);
+	arx_cc_bpf_ops.timeout(&cc, 2);
+	arx_cc_bpf_ops.cnp(&cc, 3);
+	arx_cc_bpf_ops.ack(&cc, 1, 1, 4);
+	bpf_expect(test, &cc, WINDOW, 0);
+}
+
+/* What a program asks for is valid within bounds. */
+static void cc__bpf_bounds(struct kunit *test)
+{
+	struct arx_cc cc;
+
+	KUNIT_ASSERT_EQ(test, arx_cc_bpf_replace(NULL, &first_program), 0);
+	bpf_begin(&cc);
+	cc.limited = true;
+	asked_window = 7;
+	asked_rate = 2000000;
+	arx_cc_bpf_ops.ack(&cc, 3, 0, 1);
+	bpf_expect(test, &cc, 7, 2000000);
+	KUNIT_EXPECT_TRUE(test, cc.limited);
+	arx_cc_bpf_ops.ack(&cc, 4, 1, 1);
+	KUNIT_EXPECT_FALSE(test, cc.limited);
+	KUNIT_EXPECT_EQ(test, cc.bpf.words[0], 7);
+	/* A missing function changes nothing. */
+	arx_cc_bpf_ops.timeout(&cc, 2);
+	bpf_expect(test, &cc, 7, 2000000);
+	asked_window = U32_MAX;
+	asked_rate = U64_MAX;
+	arx_cc_bpf_ops.ack(&cc, 1, 0, 3);
+	bpf_expect(test, &cc, WINDOW, ARX_CC_BPF_MOST);
+	asked_rate = 1;
+	arx_cc_bpf_ops.ack(&cc, 1, 0, 4);
+	bpf_expect(test, &cc, WINDOW, ARX_CC_BPF_LEAST);
+	arx_cc_bpf_ops.loss(&cc, 1, 5);
+	bpf_expect(test, &cc, 1, ARX_CC_BPF_LEAST);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(&first_program, NULL), 0);
+}
+
+/* A QP whose program was replaced or removed begins anew at its next event. */
+static void cc__bpf_replaced(struct kunit *test)
+{
+	struct arx_cc cc;
+
+	KUNIT_ASSERT_EQ(test, arx_cc_bpf_replace(NULL, &first_program), 0);
+	bpf_begin(&cc);
+	asked_window = 7;
+	asked_rate = 2000000;
+	arx_cc_bpf_ops.ack(&cc, 3, 0, 1);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(NULL, &second_program),
+			-EBUSY);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(&second_program, NULL),
+			-EBUSY);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(&first_program,
+						 &second_program), 0);
+	bpf_expect(test, &cc, 7, 2000000);
+	arx_cc_bpf_ops.cnp(&cc, 9);
+	bpf_expect(test, &cc, WINDOW / 2, 1000000);
+	KUNIT_EXPECT_EQ(test, cc.bpf.words[0], 0);
+	KUNIT_EXPECT_EQ(test, cc.bpf.words[15], 9);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(&second_program, NULL), 0);
+	arx_cc_bpf_ops.ack(&cc, 1, 0, 10);
+	bpf_expect(test, &cc, WINDOW, 0);
+	/* The same program is another one when it comes back. */
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(NULL, &second_program), 0);
+	arx_cc_bpf_ops.timeout(&cc, 11);
+	bpf_expect(test, &cc, WINDOW / 2, 1000000);
+	KUNIT_EXPECT_EQ(test, cc.bpf.words[15], 11);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(&second_program, NULL), 0);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(NULL, &second_program), 0);
+	arx_cc_bpf_ops.timeout(&cc, 12);
+	KUNIT_EXPECT_EQ(test, cc.bpf.words[15], 12);
+	KUNIT_EXPECT_EQ(test, arx_cc_bpf_replace(&second_program, NULL), 0);
+}
+
 static struct kunit_case cc_cases[] = {
 	KUNIT_CASE_PARAM(cc__bottleneck, cc_bottlenecks_gen_params),
 	KUNIT_CASE_PARAM(cc__beside_tcp, cc_shared_gen_params),
@@ -820,6 +961,9 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(cc__target),
 	KUNIT_CASE(cc__least_target),
 	KUNIT_CASE(cc__competes_not),
+	KUNIT_CASE(cc__bpf_none),
+	KUNIT_CASE(cc__bpf_bounds),
+	KUNIT_CASE(cc__bpf_replaced),
 	{}
 };
 

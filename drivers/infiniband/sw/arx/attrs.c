@@ -14,7 +14,7 @@
 
 #include "arx.h"
 #include "attrs.h"
-#include "cc.h"
+#include "cc_bpf.h"
 
 /* A device at address 0: an address in it is an offset, and has a type. */
 #define ARX_ATTR_DEV	(*(struct arx_dev *)NULL)
@@ -42,6 +42,9 @@ struct arx_attr {
 	const char *const *names;
 };
 
+/* The name of a value that not every module has. */
+static const char arx_attr_bpf[] = "bpf";
+
 static const struct arx_attr *arx_attr_of(struct attribute *attr)
 {
 	return container_of_const(attr, struct arx_attr, attr.attr);
@@ -52,7 +55,10 @@ static u32 *arx_attr_values(struct arx_dev *dev, const struct arx_attr *attr)
 	return (void *)dev + (uintptr_t)attr->field;
 }
 
-/* Returns 0, -EINVAL, or -ERANGE for a number out of range. */
+/*
+ * Returns 0, -EINVAL, -ERANGE for a number out of range, or -EOPNOTSUPP
+ * for a value that this module does not have.
+ */
 static int arx_attr_parse(const struct arx_attr *attr, const char *buf,
 			  u32 *value)
 {
@@ -61,8 +67,12 @@ static int arx_attr_parse(const struct arx_attr *attr, const char *buf,
 
 	if (attr->names) {
 		err = __sysfs_match_string(attr->names, attr->max + 1, buf);
+		if (err < 0)
+			return err;
+		if (attr->names[err] == arx_attr_bpf && !arx_cc_bpf_able)
+			return -EOPNOTSUPP;
 		*value = err;
-		return min(err, 0);
+		return 0;
 	}
 	if (attr->max == 1) {
 		err = kstrtobool(buf, &on);
@@ -168,13 +178,14 @@ static const char *const arx_attr_cc_names[] = {
 	[ARX_CC_FIXED + 1] = "fixed",
 	[ARX_CC_DELAY + 1] = "delay",
 	[ARX_CC_DCQCN + 1] = "dcqcn",
+	[ARX_CC_BPF + 1] = arx_attr_bpf,
 };
 
 ARX_ATTR(capture, capture, .max = 1);
-ARX_ATTR(cc, cc, .initial = ARX_CC_FIXED, .max = ARX_CC_DCQCN,
+ARX_ATTR(cc, cc, .initial = ARX_CC_FIXED, .max = ARX_CC_BPF,
 	 .names = arx_attr_cc_names + 1);
 ARX_ATTR(cc_dscp, cc_dscp[0], .entries = ARX_NUM_DSCPS,
-	 .max = ARX_CC_DCQCN + 1, .names = arx_attr_cc_names);
+	 .max = ARX_CC_BPF + 1, .names = arx_attr_cc_names);
 /* CS6, network control: what ConnectX sends by default. */
 ARX_ATTR(cnp_dscp, cnp_dscp, .initial = 48, .max = ARX_NUM_DSCPS - 1);
 ARX_ATTR(doorbell_usecs, doorbell_usecs, .initial = 400, .max = USEC_PER_SEC);

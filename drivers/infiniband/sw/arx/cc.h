@@ -21,11 +21,13 @@ struct arx_cc;
  * @ARX_CC_FIXED: nothing controls congestion
  * @ARX_CC_DELAY: cc_delay.c
  * @ARX_CC_DCQCN: cc_dcqcn.c
+ * @ARX_CC_BPF: cc_bpf.c
  */
 enum arx_cc_kind {
 	ARX_CC_FIXED,
 	ARX_CC_DELAY,
 	ARX_CC_DCQCN,
+	ARX_CC_BPF,
 };
 
 /**
@@ -72,6 +74,8 @@ struct arx_cc_params {
  *	or the peer asks for everything again
  *
  * The result is in @window and @rate of struct arx_cc.
+ *
+ * BPF programs know this struct by the names of its members, bpf.c.
  */
 struct arx_cc_ops {
 	void (*init)(struct arx_cc *cc, u64 now);
@@ -173,6 +177,26 @@ struct arx_cc_dcqcn {
 	u64 raised;
 };
 
+/* Words for a BPF program's own use. */
+#define ARX_CC_BPF_WORDS	16
+
+/**
+ * struct arx_cc_bpf - state of the controller by a BPF program, cc_bpf.c
+ * @window: window that the program asks for, in packets. Between two calls it
+ *	is the window that the QP has
+ * @rate: rate that the program asks for in bytes per second, 0: as fast as
+ *	possible. Between two calls it is the rate that the QP has
+ * @words: the program's own
+ * @generation: of the program whose state this is, 0: none. Programs cannot
+ *	write @generation, nor anything else outside of @window to @words
+ */
+struct arx_cc_bpf {
+	u32 window;
+	u64 rate;
+	u64 words[ARX_CC_BPF_WORDS];
+	u64 generation;
+};
+
 /**
  * struct arx_cc - congestion control of a QP
  * @ops: its controller, NULL: none
@@ -191,6 +215,7 @@ struct arx_cc_dcqcn {
  * @next: when the next packet may be sent, in ns; published
  * @delay: state of cc_delay.c
  * @dcqcn: state of cc_dcqcn.c
+ * @bpf: state of cc_bpf.c
  */
 struct arx_cc {
 	const struct arx_cc_ops *ops;
@@ -207,6 +232,7 @@ struct arx_cc {
 	union {
 		struct arx_cc_delay delay;
 		struct arx_cc_dcqcn dcqcn;
+		struct arx_cc_bpf bpf;
 	};
 };
 

@@ -11,6 +11,7 @@
 #include <linux/units.h>
 
 #include "account.h"
+#include "cc_bpf.h"
 #include "congestion.h"
 #include "loss.h"
 #include "schedule.h"
@@ -30,6 +31,7 @@ static const struct arx_cc_ops *const arx_congestion_ops[] = {
 	[ARX_CC_FIXED] = NULL,
 	[ARX_CC_DELAY] = &arx_cc_delay_ops,
 	[ARX_CC_DCQCN] = &arx_cc_dcqcn_ops,
+	[ARX_CC_BPF] = &arx_cc_bpf_ops,
 };
 
 /* Beyond the limit of its memory cgroup, too, a QP is controlled. */

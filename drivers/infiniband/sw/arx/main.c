@@ -21,6 +21,7 @@
 #include "arx.h"
 #include "attrs.h"
 #include "av.h"
+#include "bpf.h"
 #include "compat.h"
 #include "crc.h"
 #include "counter.h"
@@ -637,6 +638,7 @@ static int __init arx_init(void)
 	if (err)
 		goto exit_gso;
 	arx_gids_init();
+	arx_bpf_init();
 	rdma_link_register(&arx_link_ops);
 	return 0;
 

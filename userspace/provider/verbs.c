@@ -180,10 +180,20 @@ static void arx_pd_hold(struct ibv_pd *ibpd)
 		atomic_fetch_add(&to_arx_pd(ibpd)->refs, 1);
 }
 
-static void arx_pd_release(struct ibv_pd *ibpd)
+/*
+ * The parent domain that counts an object of @ibpd, or NULL. To be asked before
+ * the object is destroyed: after that, another thread may deallocate a PD that
+ * counts nothing.
+ */
+static struct arx_pd *arx_pd_domain(struct ibv_pd *ibpd)
 {
-	if (ibpd && to_arx_pd(ibpd)->inner)
-		atomic_fetch_sub(&to_arx_pd(ibpd)->refs, 1);
+	return ibpd && to_arx_pd(ibpd)->inner ? to_arx_pd(ibpd) : NULL;
+}
+
+static void arx_pd_release(struct arx_pd *domain)
+{
+	if (domain)
+		atomic_fetch_sub(&domain->refs, 1);
 }
 
 /**
@@ -505,6 +515,7 @@ struct ibv_mr *arx_reg_dmabuf_mr(struct ibv_pd *ibpd, uint64_t offset,
 int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
 		 void *addr, size_t length, int access)
 {
+	struct arx_pd *domain = arx_pd_domain(vmr->ibv_mr.pd);
 	struct ib_uverbs_rereg_mr_resp resp;
 	struct ibv_rereg_mr cmd;
 	int err;
@@ -513,7 +524,7 @@ int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
 			       access, ibpd, &cmd, sizeof(cmd), &resp,
 			       sizeof(resp));
 	if (!err && flags & IBV_REREG_MR_CHANGE_PD) {
-		arx_pd_release(vmr->ibv_mr.pd);
+		arx_pd_release(domain);
 		arx_pd_hold(ibpd);
 	}
 	return err;
@@ -527,13 +538,14 @@ int arx_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd,
  */
 int arx_dereg_mr(struct verbs_mr *vmr)
 {
+	struct arx_pd *domain = arx_pd_domain(vmr->ibv_mr.pd);
 	int err;
 
 	err = ibv_cmd_dereg_mr(vmr);
 	if (err)
 		return err;
 
-	arx_pd_release(vmr->ibv_mr.pd);
+	arx_pd_release(domain);
 	free(vmr);
 	return 0;
 }
@@ -608,13 +620,14 @@ struct ibv_mw *arx_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type)
  */
 int arx_dealloc_mw(struct ibv_mw *ibmw)
 {
+	struct arx_pd *domain = arx_pd_domain(ibmw->pd);
 	int err;
 
 	err = ibv_cmd_dealloc_mw(ibmw);
 	if (err)
 		return err;
 
-	arx_pd_release(ibmw->pd);
+	arx_pd_release(domain);
 	free(ibmw);
 	return 0;
 }
@@ -846,13 +859,14 @@ struct ibv_ah *arx_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
  */
 int arx_destroy_ah(struct ibv_ah *ibah)
 {
+	struct arx_pd *domain = arx_pd_domain(ibah->pd);
 	int err;
 
 	err = ibv_cmd_destroy_ah(ibah);
 	if (err)
 		return err;
 
-	arx_pd_release(ibah->pd);
+	arx_pd_release(domain);
 	free(to_arx_ah(ibah));
 	return 0;
 }
@@ -1108,13 +1122,14 @@ static void arx_cq_put(struct arx_cq *cq)
 int arx_destroy_cq(struct ibv_cq *ibcq)
 {
 	struct arx_cq *cq = to_arx_cq(ibcq);
+	struct arx_pd *domain = arx_pd_domain(cq->parent);
 	int err;
 
 	err = ibv_cmd_destroy_cq(ibcq);
 	if (err)
 		return err;
 
-	arx_pd_release(cq->parent);
+	arx_pd_release(domain);
 	arx_cq_put(cq);
 	return 0;
 }
@@ -1397,6 +1412,7 @@ int arx_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srqn)
 int arx_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct arx_srq *srq = to_arx_srq(ibsrq);
+	struct arx_pd *domain = arx_pd_domain(srq->pd);
 	int err;
 
 	/* From here on the kernel writes no CQE of an XRC SRQ. */
@@ -1411,7 +1427,7 @@ int arx_destroy_srq(struct ibv_srq *ibsrq)
 		arx_cq_put(srq->cq);
 	}
 	arx_rq_cleanup(&srq->rq);
-	arx_pd_release(srq->pd);
+	arx_pd_release(domain);
 	free(srq);
 	return 0;
 }
@@ -1810,6 +1826,7 @@ int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 int arx_destroy_qp(struct ibv_qp *ibqp)
 {
 	struct arx_context *ctx = to_arx_context(ibqp->context);
+	struct arx_pd *domain = arx_pd_domain(ibqp->pd);
 	struct arx_qp *qp = to_arx_qp(ibqp);
 	int err;
 
@@ -1828,7 +1845,7 @@ int arx_destroy_qp(struct ibv_qp *ibqp)
 
 	arx_rq_cleanup(&qp->rq);
 	arx_sq_cleanup(&qp->sq);
-	arx_pd_release(ibqp->pd);
+	arx_pd_release(domain);
 	free(qp);
 	return 0;
 }

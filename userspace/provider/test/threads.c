@@ -389,10 +389,12 @@ KERNEL int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr,
 }
 
 /*
- * From here on the kernel no longer refuses to destroy the CQs of the QP, and
- * another thread may destroy them before libarx continues: this CQ, if any.
+ * From here on the kernel no longer refuses to destroy the CQs and the PD of
+ * the QP, and another thread may destroy them before libarx continues: this CQ
+ * and this PD, if any.
  */
 static struct ibv_cq *cq_of_qp;
+static struct arx_pd *pd_of_qp;
 
 KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
@@ -403,6 +405,7 @@ KERNEL int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 	unlock();
 	if (cq_of_qp)
 		CHECK(!arx_destroy_cq(cq_of_qp));
+	free(pd_of_qp);
 	return 0;
 }
 
@@ -684,7 +687,7 @@ int main(void)
 		.attr = { .max_wr = 8, .max_sge = 2 },
 	};
 	struct timespec time = { .tv_sec = 2 };
-	struct arx_pd domain = {};
+	struct arx_pd domain = {}, *plain;
 	pthread_t threads[ALL];
 	int i;
 
@@ -722,8 +725,14 @@ int main(void)
 	CHECK(resized > 10 && refused && flushed && ksrq.expect > 100);
 
 	rcq = make_cq(4);
+	plain = calloc(1, sizeof(*plain));
+	CHECK(plain);
+	pd = &plain->ibpd;
+	pd->context = &ctx.vctx.context;
 	qp = make_qp(rcq, rcq);
+	qp->pd = pd;
 	cq_of_qp = rcq;
+	pd_of_qp = plain;
 	CHECK(!arx_destroy_qp(qp));
 	puts("libarx threads: all good");
 	return 0;

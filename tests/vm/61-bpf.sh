@@ -6,6 +6,7 @@
 # Netem loses packets of h1, which is the sign of congestion that control begins
 # with. The debug kernel has no JIT compiler for BPF: tests/kunit/cc_kunit.c.
 # kernels: 6.12 newest
+# left: 6.12
 # timeout: 600
 
 source "$(dirname "$0")/lib.sh"

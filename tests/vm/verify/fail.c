@@ -36,6 +36,7 @@
 #define ACCESS_ALL	(IBV_ACCESS_LOCAL_WRITE | REMOTE_ALL)
 #define MEM		65536	/* bytes of a side's region */
 #define DEPTH		64
+#define ADOPTIONS	16
 #define SENT		0x11
 #define OTHER		0x22
 
@@ -3764,6 +3765,15 @@ static bool import(struct import *i, const struct config *c)
 	return true;
 }
 
+static void kill_first(struct import *i)
+{
+	if (i->first > 0) {
+		kill(i->first, SIGKILL);
+		waitpid(i->first, NULL, 0);
+	}
+	i->first = 0;
+}
+
 /* A and B send to each other through the imported region. */
 static void use_imported(struct end *e, struct import *i)
 {
@@ -3789,11 +3799,7 @@ static void use_imported(struct end *e, struct import *i)
 		memset(i->shared->mem, OTHER, MEM);
 		post(e, request(e, 3, IBV_WR_SEND, &mine));
 		/* The first process ends while a message of B waits. */
-		if (i->first) {
-			kill(i->first, SIGKILL);
-			waitpid(i->first, NULL, 0);
-			i->first = 0;
-		}
+		kill_first(i);
 		post(e, request(e, 4, IBV_WR_SEND, &mine));
 	}
 	ctl_barrier();
@@ -3813,6 +3819,28 @@ static void use_imported(struct end *e, struct import *i)
 	ctl_barrier();
 }
 
+/* The end of a case in which B may have imported the PD of @e. */
+static void close_imported(struct end *e, struct import *i)
+{
+	if (i->dm)
+		ibv_unimport_dm(i->dm);
+	if (i->mr)
+		ibv_unimport_mr(i->mr);
+	/* The first process has left another QP and region in the PD. */
+	if (i->pd)
+		e->pd = NULL;
+	end_close(e);
+	if (i->pd)
+		ibv_unimport_pd(i->pd);
+	if (is(B) && i->own && context != i->own) {
+		check_zero(ibv_close_device(context), "ibv_close_device");
+		context = i->own;
+	}
+	kill_first(i);
+	if (i->shared && i->shared != MAP_FAILED)
+		munmap(i->shared, sizeof(*i->shared));
+}
+
 /*
  * B works with the device, PD, region and device memory of another process,
  * also when that process has ended.
@@ -3826,34 +3854,91 @@ static bool imported(const struct config *c)
 
 	if (is(B) && import(&i, c))
 		shape.pd = i.pd;
-	if (!end_open(&e, c, &shape))
-		goto close;
-	use_imported(&e, &i);
-	use_imported(&e, &i);
-	if (is(B) &&
-	    (ibv_memcpy_from_dm(word, i.dm, 96, 4) || strcmp(word, "dm")))
-		failed("the imported device memory has other bytes");
-close:
-	if (i.dm)
-		ibv_unimport_dm(i.dm);
-	if (i.mr)
-		ibv_unimport_mr(i.mr);
-	/* The first process has left another QP and region in the PD. */
-	if (i.pd)
-		e.pd = NULL;
-	end_close(&e);
-	if (i.pd)
-		ibv_unimport_pd(i.pd);
-	if (is(B) && i.own && context != i.own) {
-		check_zero(ibv_close_device(context), "ibv_close_device");
-		context = i.own;
+	if (end_open(&e, c, &shape)) {
+		use_imported(&e, &i);
+		use_imported(&e, &i);
+		if (is(B) && (ibv_memcpy_from_dm(word, i.dm, 96, 4) ||
+			      strcmp(word, "dm")))
+			failed("the imported device memory has other bytes");
 	}
-	if (i.first > 0) {
-		kill(i.first, SIGKILL);
-		waitpid(i.first, NULL, 0);
+	close_imported(&e, &i);
+	return !has_failed();
+}
+
+static void on_signal(int number)
+{
+}
+
+struct disturbance {
+	pthread_t target;
+	atomic_bool over;
+};
+
+/* A signal waits for the other thread nearly all the time. */
+static void *disturb(void *arg)
+{
+	struct disturbance *d = arg;
+
+	while (!d->over)
+		pthread_kill(d->target, SIGUSR1);
+	return NULL;
+}
+
+/* More than one kick copies if a thread goes on after it. */
+static void post_at_once(struct end *e, struct import *i)
+{
+	struct ibv_sge sge = {
+		(uintptr_t)i->shared->mem, MEM, i->mr->lkey
+	};
+	struct ibv_send_wr wr[DEPTH], *bad;
+	int n;
+
+	for (n = 0; n < DEPTH; n++) {
+		wr[n] = request(e, 1 + n, IBV_WR_RDMA_WRITE, &sge);
+		wr[n].next = n + 1 < DEPTH ? &wr[n + 1] : NULL;
 	}
-	if (i.shared && i.shared != MAP_FAILED)
-		munmap(i.shared, sizeof(*i.shared));
+	check_zero(ibv_post_send(e->qp, wr, &bad), "ibv_post_send");
+}
+
+/*
+ * The process whose thread copied has ended, and the kernel starts no thread of
+ * B while a signal waits for B: B itself copies everything.
+ */
+static bool adopt(const struct config *c)
+{
+	struct sigaction action = {
+		.sa_handler = on_signal, .sa_flags = SA_RESTART,
+	};
+	struct disturbance d = { .target = pthread_self() };
+	struct import i = {};
+	struct shape shape = {};
+	pthread_t thread;
+	struct end e;
+
+	if (is(B) && import(&i, c))
+		shape.pd = i.pd;
+	if (end_open(&e, c, &shape) && is(B)) {
+		kill_first(&i);
+		sigaction(SIGUSR1, &action, NULL);
+		check_zero(pthread_create(&thread, NULL, disturb, &d),
+			   "pthread_create");
+		post_at_once(&e, &i);
+		d.over = true;
+		pthread_join(thread, NULL);
+		expect_until(&e, DEPTH, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	close_imported(&e, &i);
+	return !has_failed();
+}
+
+/* Not in each round does a signal wait at the moment that matters. */
+static bool adopted(const struct config *c)
+{
+	int round;
+
+	for (round = 0; round < ADOPTIONS; round++)
+		adopt(c);
 	return !has_failed();
 }
 
@@ -4715,6 +4800,7 @@ const struct fail_case fail_cases[] = {
 	{ "rereg_busy", rereg_busy },
 	{ "rereg_all", rereg_all },
 	{ "imported", imported },
+	{ "adopted", adopted },
 	{ "device_memory", device_memory },
 	{ "dmabuf_of_memfd", dmabuf_of_memfd },
 	{ "dmabuf_of_heap", dmabuf_of_heap },

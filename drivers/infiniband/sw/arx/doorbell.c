@@ -61,6 +61,18 @@ enum {
 };
 
 /*
+ * True if the kick goes on after share @nth. The thread takes over what is left
+ * after some shares, or when a signal waits. Nobody takes over from a process
+ * that could not start a thread: only its death ends the kick then.
+ */
+static bool arx_doorbell_goes_on(const struct arx_qp *qp, int nth)
+{
+	if (arx_worker_is_gone(qp))
+		return !fatal_signal_pending(current);
+	return nth + 1 < ARX_KICK_SHARES && !signal_pending(current);
+}
+
+/*
  * Do share @nth of the kick's work. Returns what follows, or an error. A QP
  * that is destroyed meanwhile has nothing more to send.
  */
@@ -79,8 +91,7 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 		arx_qp_schedule(qp);
 	if (arx_worker_is_gone(qp) && !nth)
 		return ARX_KICK_ADOPT;
-	if (more && (nth + 1 < ARX_KICK_SHARES || arx_worker_is_gone(qp)) &&
-	    !signal_pending(current))
+	if (more && arx_doorbell_goes_on(qp, nth))
 		return ARX_KICK_AGAIN;
 	if (more)
 		arx_qp_go_on(qp);

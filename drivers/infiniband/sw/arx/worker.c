@@ -193,14 +193,14 @@ struct arx_worker *arx_worker_make(void)
 
 /*
  * The process of the thread has ended, and another process, which has imported
- * the context, goes on. The thread has ended, too, or is about to.
+ * the context, goes on. The thread has ended, too, or is about to. The worker
+ * is gone until there is another thread.
  */
 static void arx_worker_drop_task(struct arx_worker *worker)
 {
 	arx_task_stop(worker->task);
 	spin_lock_irq(&worker->lock);
 	WRITE_ONCE(worker->task, NULL);
-	WRITE_ONCE(worker->killed, false);
 	spin_unlock_irq(&worker->lock);
 	module_put(THIS_MODULE);
 }
@@ -223,7 +223,7 @@ int arx_worker_start(struct arx_worker *worker)
 	    (READ_ONCE(worker->task) && !READ_ONCE(worker->killed)))
 		return 0;
 	mutex_lock(&worker->start);
-	if (worker->killed)
+	if (worker->killed && worker->task)
 		arx_worker_drop_task(worker);
 	if (!worker->task) {
 		task = arx_task_create(arx_worker_work, arx_worker_killed,
@@ -234,6 +234,7 @@ int arx_worker_start(struct arx_worker *worker)
 			__module_get(THIS_MODULE);
 			spin_lock_irq(&worker->lock);
 			WRITE_ONCE(worker->task, task);
+			WRITE_ONCE(worker->killed, false);
 			spin_unlock_irq(&worker->lock);
 			/* It finds what was queued before. */
 			arx_task_start(task);

@@ -176,8 +176,8 @@ struct arx_qp_slot {
  * @live: QPs in the table
  * @used: slots that are not free: @live and removed QPs
  * @older: the table that this one replaced. A poller may be reading it, so it
- *	is freed under the CQ's lock, when a QP is removed; with a CQ without a
- *	lock, together with the CQ.
+ *	is freed under the CQ's lock, when a QP is removed. (A CQ without a lock
+ *	is not polled meanwhile.)
  * @slot: at most half of them used
  */
 struct arx_qp_table {
@@ -223,8 +223,10 @@ struct arx_deferred {
  * @deferred: written by threads that post; apart from fields that pollers write
  * @arm_lock: protects arming, which an application may do while it polls; taken
  *	inside @lock when the ring changes
- * @any: requests for an event at any completion that may not have had one,
- *	judged by the events read: 0, 1, or 2 for more
+ * @requests: events that may still be read: one for each request for an event,
+ *	and 2 for more
+ * @any: how many of these must be read until a request for an event at any
+ *	completion has had its event
  * @parent: parent domain in which it was created, or NULL
  */
 struct arx_cq {
@@ -240,6 +242,7 @@ struct arx_cq {
 	uint32_t place;
 	struct arx_deferred deferred;
 	struct arx_lock arm_lock;
+	uint8_t requests;
 	uint8_t any;
 	struct ibv_pd *parent;
 };

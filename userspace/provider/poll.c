@@ -348,7 +348,9 @@ void arx_cq_clean_srq(struct arx_cq *cq, uint32_t srqn)
  * @solicited_only: only for a solicited completion or an error
  *
  * A later request for solicited completions does not weaken a request for any
- * completion (11.4.2.2): that request holds until its event has been read.
+ * completion (11.4.2.2): that request holds until its event has been read. An
+ * event does not tell which request it is for: earlier requests may have events
+ * that were not read yet, so these are counted first.
  *
  * Context: any thread, also one that polls the CQ.
  * Return: 0.
@@ -359,8 +361,10 @@ int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	uint32_t arm;
 
 	arx_lock(&cq->arm_lock);
-	if (!solicited_only && cq->any < 2)
-		cq->any++;
+	if (cq->requests < 2)
+		cq->requests++;
+	if (!solicited_only)
+		cq->any = cq->requests;
 	arm = arx_load_relaxed(&cq->ring.hdr->arm) & ~ARX_CQ_ARM_SOLICITED;
 	arm += ARX_CQ_ARM_SEQ;
 	if (!cq->any)
@@ -381,6 +385,8 @@ void arx_cq_event(struct ibv_cq *ibcq)
 	struct arx_cq *cq = to_arx_cq(ibcq);
 
 	arx_lock(&cq->arm_lock);
+	if (cq->requests)
+		cq->requests--;
 	if (cq->any)
 		cq->any--;
 	arx_unlock(&cq->arm_lock);

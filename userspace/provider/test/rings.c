@@ -806,7 +806,8 @@ static void xrc__srqn(void)
 
 /*
  * Each request is new to the kernel, and a request for all completions stays
- * one until its event was read.
+ * one until its event was read, which may come after that of an earlier
+ * request.
  */
 static void req_notify__always_new(void)
 {
@@ -817,8 +818,8 @@ static void req_notify__always_new(void)
 	} steps[] = {
 		{ false, true, ARX_CQ_ARM_SOLICITED }, { false, false, 0 },
 		{ false, true, 0 }, { false, true, 0 },
-		{ true, true, ARX_CQ_ARM_SOLICITED }, { false, false, 0 },
-		{ false, false, 0 }, { true, true, 0 },
+		{ true, true, 0 }, { true, true, ARX_CQ_ARM_SOLICITED },
+		{ false, false, 0 }, { false, false, 0 }, { true, true, 0 },
 		{ true, true, ARX_CQ_ARM_SOLICITED },
 		{ true, true, ARX_CQ_ARM_SOLICITED },
 	};

@@ -26,8 +26,8 @@ struct sock;
  * struct arx_user - resources of a user on all devices
  * @link: in the list of all users
  * @uid: the user
- * @ref: one for each open device, ring and attachment; drops to 0 under the
- *	list's mutex
+ * @ref: one for each open device, ring, attachment and region that is paged on
+ *	demand; drops to 0 under the list's mutex
  * @ring_pages: pages of rings, at most ARX_USER_RING_PAGES
  * @attachments: of QPs to multicast groups
  * @jobs: that find pages, at most ARX_USER_JOBS

@@ -35,8 +35,9 @@ DECLARE_PER_CPU(u32, arx_sections);
 
 /*
  * An interrupt may come between any two steps and enter sections of its own. It
- * leaves them before it returns, so @word is then as before: this section is
- * counted, or not yet.
+ * leaves them before it returns, so their number in @word is then as before. An
+ * interrupt within the statement below adds ARX_SECTION_LEFT, and the statement
+ * takes that back: arx_section_wait() may then wait for one section more.
  */
 static inline void arx_section_begin(u32 *word)
 {

@@ -111,11 +111,11 @@ int arx_sock_init(struct arx_qp *qp)
 
 /**
  * arx_sock_forget - keep packets in flight from waking a QP
- * @qp: about to be destroyed, after arx_section_wait()
+ * @qp: about to be destroyed
  *
- * From then on no packet leads to @qp. A grace period later no packet leads
- * into this module, except through a task that was preempted on its way here:
- * for that task arx_exit() waits.
+ * No packet leads to @qp once arx_section_wait() has returned after this. A
+ * grace period later no packet leads into this module, except through a task
+ * that was preempted on its way here: for that task arx_exit() waits.
  *
  * Context: any.
  */

@@ -459,11 +459,8 @@ static void cc__beside_tcp(struct kunit *test)
 			950);
 }
 
-/*
- * When TCP has left, the flow finds that the path drains, and the queue is
- * short again.
- */
-static void cc__tcp_leaves(struct kunit *test)
+/* TCP and a flow by delay, which competes. */
+static struct link *link_of_competitors(struct kunit *test)
 {
 	const struct bottleneck b = {
 		.ops = DELAY,
@@ -478,6 +475,17 @@ static void cc__tcp_leaves(struct kunit *test)
 	link_engage(l, &l->flow[0]);
 	link_run(l, 8ULL * NSEC_PER_SEC);
 	KUNIT_EXPECT_TRUE(test, l->flow[1].cc.delay.competes);
+	return l;
+}
+
+/*
+ * When TCP has left, the flow finds that the path drains, and the queue is
+ * short again.
+ */
+static void cc__tcp_leaves(struct kunit *test)
+{
+	struct link *l = link_of_competitors(test);
+
 	l->flow[0].ops = NULL;
 	link_run(l, 9ULL * NSEC_PER_SEC);
 	KUNIT_EXPECT_FALSE(test, l->flow[1].cc.delay.competes);
@@ -787,19 +795,8 @@ static void cc__least_target(struct kunit *test)
 /* A flow that must not compete leaves the link to TCP, also if it competed. */
 static void cc__competes_not(struct kunit *test)
 {
-	const struct bottleneck b = {
-		.ops = DELAY,
-		.mbits = 200,
-		.limit = 400,
-		.flows = 2,
-		.rtt_us = 200,
-	};
-	struct link *l = link_make(test, &b);
+	struct link *l = link_of_competitors(test);
 
-	l->flow[0].ops = &tcp_ops;
-	link_engage(l, &l->flow[0]);
-	link_run(l, 8ULL * NSEC_PER_SEC);
-	KUNIT_EXPECT_TRUE(test, l->flow[1].cc.delay.competes);
 	l->params.delay.compete = 0;
 	link_run(l, 9ULL * NSEC_PER_SEC);
 	KUNIT_EXPECT_FALSE(test, l->flow[1].cc.delay.competes);

@@ -40,19 +40,10 @@ found() {
 # above PROGRAM VARIABLE N: the variable's value is more than N
 above() { (( $(found "$1" "$2") > $3 )); }
 
-# verify's QPs of both nodes are connected
-under_way() {
-	local qps
-	qps=$({ h1 rdma resource show qp; h2 rdma resource show qp; } |
-		grep 'comm verify')
-	finds 'state RTS' <<<"$qps" &&
-		! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
-}
-
 # WRITEs from h1 to h2, until the end of the case
 traffic() {
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'traffic: op=write size=64K list=4 count=1000000 seconds=200' &
-	until_true 20 under_way
+	until_true 20 verify_under_way
 }
 
 # Print the bytes that h1 sends in a second.

@@ -41,17 +41,6 @@ failed_so_far() {
 	echo $((2 * many - slab - page))
 }
 
-# True if all QPs of verify are connected. A program that is refused for lack of
-# memory, such as for a route, has no traffic. Both sides make all their QPs
-# before they connect the first.
-under_way() {
-	local qps
-	qps=$({ h1 rdma resource show qp; h2 rdma resource show qp; } |
-		grep 'comm verify')
-	finds 'state RTS' <<<"$qps" &&
-		! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
-}
-
 # failing FROM TO PERCENT CASE: traffic while PERCENT of all allocations that
 # may not sleep fail
 failing() {
@@ -59,7 +48,7 @@ failing() {
 	sleeping_fail N
 	verify -f 8 -a "h$from:$driver$from" -b "h$to:$driver$to" "$case" \
 		>"$scratch/failing" &
-	until_true 20 under_way
+	until_true 20 verify_under_way
 	fail_some "$percent"
 	wait $! || (( ++failures ))
 	some=$(failed_so_far)

@@ -159,6 +159,17 @@ until_true() {
 	done
 }
 
+# True if all QPs of verify are connected. A program that is refused for lack of
+# memory, such as for a route, has no traffic. Both sides make all their QPs
+# before they connect the first.
+verify_under_way() {
+	local qps
+	qps=$({ h1 rdma resource show qp; h2 rdma resource show qp; } |
+		grep 'comm verify')
+	finds 'state RTS' <<<"$qps" &&
+		! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
+}
+
 # listening h1|h2 PORT|cm: true if a program listens, on a TCP port or by
 # rdma_cm
 listening() {

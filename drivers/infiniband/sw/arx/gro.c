@@ -250,9 +250,9 @@ static bool arx_gro_train_fits(struct sk_buff *skb, int bth, int size,
 }
 
 /*
- * A card delivers a train. Mark the train as joined packets whose ICRCs are
- * right, if they are, and if the rule lets arx_gso_split() find the packets.
- * The stack splits all other trains.
+ * A card delivers a train. If all its ICRCs are right, and the rule lets
+ * arx_gso_split() find the packets, mark the train as joined packets. The stack
+ * splits all other trains.
  */
 static void arx_gro_train(struct sock *sk, struct sk_buff *skb, int bth)
 {

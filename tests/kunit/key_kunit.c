@@ -2,6 +2,8 @@
 /* key.c: look-up, bounds, rights, counted use, invalidation. */
 
 #include <kunit/test.h>
+#include <linux/delay.h>
+#include <linux/workqueue.h>
 
 #include "key.c"
 
@@ -214,6 +216,51 @@ static void key__change(struct kunit *test)
 				      IB_ACCESS_REMOTE_WRITE));
 }
 
+struct key_changer {
+	struct work_struct work;
+	struct key_test *t;
+	int access;
+};
+
+static void change_work(struct work_struct *work)
+{
+	struct key_changer *c = container_of(work, struct key_changer, work);
+
+	arx_key_change(&c->t->key, &c->t->other, c->access);
+}
+
+/*
+ * A section on another CPU may have seen the former PD. So until it has been
+ * left there are only rights that were there before and will be.
+ */
+static void key__change_waits(struct kunit *test)
+{
+	u32 *far_cpu = per_cpu_ptr(&arx_sections, 0);
+	struct key_test *t = test->priv;
+	struct key_changer c = {
+		.t = t,
+		.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC,
+	};
+	u32 value = publish(test, ARX_KEY_USER, IB_ACCESS_REMOTE_READ |
+						IB_ACCESS_REMOTE_WRITE);
+
+	INIT_WORK_ONSTACK(&c.work, change_work);
+	arx_section_begin(far_cpu);
+	queue_work(system_unbound_wq, &c.work);
+	msleep(50);
+	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(t->key.pd), &t->other);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(t->key.access), IB_ACCESS_REMOTE_WRITE);
+	KUNIT_EXPECT_TRUE(test, found(test, &t->other, value,
+				      IB_ACCESS_REMOTE_WRITE));
+	arx_section_end(far_cpu);
+	flush_work(&c.work);
+	destroy_work_on_stack(&c.work);
+	KUNIT_EXPECT_TRUE(test, found(test, &t->other, value,
+				      IB_ACCESS_REMOTE_ATOMIC));
+	KUNIT_EXPECT_FALSE(test, found(test, &t->other, value,
+				       IB_ACCESS_REMOTE_READ));
+}
+
 /* An invalidation is complete only when no request uses the memory. */
 static void key__users(struct kunit *test)
 {
@@ -287,6 +334,7 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(key__state),
 	KUNIT_CASE(key__access),
 	KUNIT_CASE(key__change),
+	KUNIT_CASE(key__change_waits),
 	KUNIT_CASE(key__users),
 	KUNIT_CASE(key__not_counted),
 	KUNIT_CASE(key__invalidate),

@@ -1721,6 +1721,39 @@ close:
 	return !has_failed();
 }
 
+/* What was posted with an AH is sent, though the AH ends before its turn. */
+static bool ud_ended_ah(const struct config *c)
+{
+	struct config ud = *c;
+	struct end e;
+	int i;
+
+	ud.qp = IBV_QPT_UD;
+	if (!end_open(&e, &ud, NULL))
+		goto close;
+	for (i = 0; is(B) && i < DEPTH; i++)
+		post_recv(&e, 101 + i, 0, 128);
+	ctl_barrier();
+	if (is(A)) {
+		to_state(&e, IBV_QPS_SQD);
+		for (i = 0; i < DEPTH; i++)
+			post_send(&e, 1 + i, 0, 16);
+		check_zero(ibv_destroy_ah(e.ah), "ibv_destroy_ah");
+		e.ah = NULL;
+		expect_nothing(&e, 20);
+		to_state(&e, IBV_QPS_RTS);
+		for (i = 0; i < DEPTH; i++)
+			expect(&e, 1 + i, IBV_WC_SUCCESS);
+	} else {
+		for (i = 0; i < DEPTH; i++)
+			expect(&e, 101 + i, IBV_WC_SUCCESS);
+		repoison(&e, 0, 128);
+	}
+close:
+	end_close(&e);
+	return !has_failed();
+}
+
 /* ---- invalidation ---- */
 
 /*
@@ -4782,6 +4815,7 @@ const struct fail_case fail_cases[] = {
 	{ "ud_too_long", ud_too_long },
 	{ "ud_short_recv", ud_short_recv },
 	{ "ud_foreign_ah", ud_foreign_ah },
+	{ "ud_ended_ah", ud_ended_ah },
 	{ "write_last", write_last },
 	{ "send_inv", send_inv },
 	{ "send_inv_bad", send_inv_bad },

@@ -143,10 +143,20 @@ struct arx_dev {
 /**
  * struct arx_pd - protection domain; identity is its address
  * @ib: the core's part
+ * @lock: protects @datagram_qps; held while AHs of the domain end
+ * @datagram_qps: UD QPs of applications, whose WQEs name AHs of the domain;
+ *	arx_qp.pd_link
  */
 struct arx_pd {
 	struct ib_pd ib;
+	struct mutex lock;	/* QPs come and go */
+	struct list_head datagram_qps;
 };
+
+static inline struct arx_pd *to_arx_pd(struct ib_pd *ib)
+{
+	return container_of(ib, struct arx_pd, ib);
+}
 
 /**
  * struct arx_xrcd - XRC domain; identity is its address

@@ -10,6 +10,7 @@
 
 #include "av.h"
 #include "compat.h"
+#include "qp.h"
 #include "wire.h"
 
 /*
@@ -272,7 +273,10 @@ int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
 /**
  * arx_destroy_ah - verb
  * @ib: AH; the core frees it afterwards
- * @flags: whether it may sleep; it does not
+ * @flags: whether it may sleep; it does for applications
+ *
+ * WQEs that an application has posted before name the AH by its number, so they
+ * are copied first. A kernel consumer's WQEs hold the address vector.
  *
  * Return: 0.
  */
@@ -281,8 +285,10 @@ int arx_destroy_ah(struct ib_ah *ib, u32 flags)
 	struct arx_dev *dev = to_arx_dev(ib->device);
 	struct arx_ah *ah = to_arx_ah(ib);
 
-	if (ib->uobject)
+	if (ib->uobject) {
+		arx_qp_take_datagrams(ib->pd);
 		arx_ids_remove(&dev->ahs, &ah->av->id);
+	}
 	arx_ah_end(ib);
 	return 0;
 }

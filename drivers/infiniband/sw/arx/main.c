@@ -195,14 +195,19 @@ static void arx_get_dev_fw_str(struct ib_device *ib, char *str)
 	scnprintf(str, IB_FW_VERSION_NAME_MAX, "%u.0.0", ARX_ABI_VERSION);
 }
 
-static int arx_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+static int arx_alloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
-	return arx_object_begin(pd->device, ARX_KIND_PD);
+	struct arx_pd *pd = to_arx_pd(ib);
+
+	mutex_init(&pd->lock);
+	INIT_LIST_HEAD(&pd->datagram_qps);
+	return arx_object_begin(ib->device, ARX_KIND_PD);
 }
 
-static int arx_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
+static int arx_dealloc_pd(struct ib_pd *ib, struct ib_udata *udata)
 {
-	arx_object_end(pd->device, ARX_KIND_PD);
+	mutex_destroy(&to_arx_pd(ib)->lock);
+	arx_object_end(ib->device, ARX_KIND_PD);
 	return 0;
 }
 

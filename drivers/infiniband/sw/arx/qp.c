@@ -274,6 +274,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	arx_watch_init(qp);
 	arx_order_init(qp);
 	arx_qp_schedule_init(qp);
+	INIT_LIST_HEAD(&qp->pd_link);
 	INIT_WORK(&qp->work, arx_qp_work);
 	INIT_WORK(&qp->move, arx_qp_move);
 	INIT_WORK(&qp->grow, arx_qp_grow);
@@ -313,6 +314,49 @@ static void arx_qp_withdraw(struct arx_qp *qp)
 		arx_ids_remove(&arx_qps, &qp->id);
 }
 
+/* From here on the ends of AHs concern the QP. */
+static void arx_qp_join_pd(struct arx_qp *qp)
+{
+	struct arx_pd *pd = to_arx_pd(qp->ib.pd);
+
+	mutex_lock(&pd->lock);
+	list_add(&qp->pd_link, &pd->datagram_qps);
+	mutex_unlock(&pd->lock);
+}
+
+static void arx_qp_leave_pd(struct arx_qp *qp)
+{
+	struct arx_pd *pd;
+
+	if (list_empty(&qp->pd_link))
+		return;
+	pd = to_arx_pd(qp->ib.pd);
+	mutex_lock(&pd->lock);
+	list_del_init(&qp->pd_link);
+	mutex_unlock(&pd->lock);
+}
+
+/**
+ * arx_qp_take_datagrams - copy the WQEs that name AHs of a domain
+ * @ib: domain of an application
+ *
+ * The application may destroy an AH as soon as it has posted the WQEs that name
+ * the AH: then they must be sent nevertheless. The copies hold the address
+ * vector. WQEs for which arx_requester_take() finds no room stay behind.
+ *
+ * Context: may sleep. A QP that is being destroyed waits for the mutex.
+ */
+void arx_qp_take_datagrams(struct ib_pd *ib)
+{
+	struct arx_pd *pd = to_arx_pd(ib);
+	struct arx_qp *qp;
+
+	mutex_lock(&pd->lock);
+	list_for_each_entry(qp, &pd->datagram_qps, pd_link)
+		arx_requester_take(qp);
+	mutex_unlock(&pd->lock);
+}
+
 static int arx_qp_create(struct arx_qp *qp, const struct arx_qp_kind *kind,
 			 struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
@@ -348,6 +392,8 @@ static int arx_qp_create(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	err = arx_qp_publish(qp);
 	if (err)
 		goto destroy_rq;
+	if (udata && qp->service == ARX_SERVICE_UD)
+		arx_qp_join_pd(qp);
 	return 0;
 
 destroy_rq:
@@ -831,6 +877,7 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	struct arx_qp *qp = to_arx_qp(ib);
 	struct arx_av *av;
 
+	arx_qp_leave_pd(qp);
 	arx_qp_send_deferred_ack(qp);
 	arx_qp_lock_all(qp);
 	arx_qp_set_state(qp, IB_QPS_RESET);

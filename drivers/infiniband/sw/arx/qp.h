@@ -547,6 +547,7 @@ struct arx_comp {
  * @worker: thread of its application, or NULL; see worker.c
  * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
+ * @pd_link: UD QP of an application: in arx_pd.datagram_qps
  * @tx_full_at: when a stage last found @tx_sk full, in ns
  * @cnp_sent: when the last CNP was sent, in units of 1024 ns, 0: never; see
  *	cnp.c
@@ -601,6 +602,7 @@ struct arx_qp {
 	struct arx_worker *worker;
 	struct work_struct late;
 	struct list_head late_link;
+	struct list_head pd_link;
 	u64 tx_full_at;
 	u32 cnp_sent;
 	bool block_self_mcast;
@@ -626,6 +628,8 @@ static inline struct arx_qp *arx_qp_find(u32 qpn)
 
 	return id ? container_of(id, struct arx_qp, id) : NULL;
 }
+
+void arx_qp_take_datagrams(struct ib_pd *ib);
 
 static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)
 {

@@ -1225,6 +1225,39 @@ bool arx_requester_kick(struct arx_qp *qp)
 	return more;
 }
 
+/* Copy WQEs of the ring until the ring is empty or there is no more room. */
+static void arx_requester_fetch_all(struct arx_qp *qp)
+{
+	spin_lock_bh(&qp->req.lock);
+	while (arx_qp_may(qp, ARX_QP_SEND) &&
+	       arx_requester_fetch(qp) == ARX_TURN_GO)
+		;
+	spin_unlock_bh(&qp->req.lock);
+}
+
+/**
+ * arx_requester_take - copy all WQEs that an application has posted
+ * @qp: any QP of an application
+ *
+ * The copies hold what the WQEs name. They are sent when their turn comes. WQEs
+ * stay behind if there may be no more copies (ARX_SWQES_MAX), without memory,
+ * and in states without sending, where they will be flushed.
+ *
+ * Context: may sleep; none of the QP locks held; @qp stays.
+ */
+void arx_requester_take(struct arx_qp *qp)
+{
+	do {
+		arx_requester_fetch_all(qp);
+	} while (arx_ring_pending(&qp->sq, arx_published(&qp->req.fetched)) &&
+		 arx_swqes_grow(qp));
+
+	/* Callers that found the lock taken have set a bit. */
+	local_bh_disable();
+	arx_requester_run(qp);
+	local_bh_enable();
+}
+
 /*
  * The kernel runs all timers that have expired, one after the other, before
  * bottom halves are on again. So their handlers leave the requester to a work:

@@ -9,5 +9,6 @@ void arx_requester_init(struct arx_qp *qp);
 void arx_requester_run(struct arx_qp *qp);
 void arx_requester_poll(struct arx_qp *qp);
 bool arx_requester_kick(struct arx_qp *qp);
+void arx_requester_take(struct arx_qp *qp);
 
 #endif /* ARX_REQUESTER_H */

@@ -26,15 +26,22 @@ addresses() {
 	ip -n "h$1" link set "$2" up
 	ip -n "h$1" address add 192.0.2."$1"/24 dev "$2"
 }
-# No packet arrived with a wrong ICRC.
+# No packet arrived with a wrong ICRC, except packets that were sent again. Such
+# a packet may leave after the program has what the first one carried, and has
+# changed the memory (protocol.rst, "Memory"). MACsec can change the order of
+# packets, which makes a node ask for some again.
 right() {
-	local n received wrong
+	local n received wrong malformed again=0
+	for n in 1 2; do
+		((again += $(counter $driver$n selective_retrans_pkts h$n))) || :
+	done
 	for n in 1 2; do
 		received=$(counter $driver$n rcvd_pkts h$n)
 		wrong=$(counter $driver$n rcvd_icrc_err h$n)
-		((wrong += $(counter $driver$n rcvd_malformed h$n))) || :
-		echo "h$n: $received packets received, $wrong wrong"
-		(( received >= 100 && wrong == 0 ))
+		malformed=$(counter $driver$n rcvd_malformed h$n)
+		echo "h$n: $received packets received, $wrong with wrong ICRC," \
+			"$malformed malformed, $again sent again by both nodes"
+		(( received >= 100 && wrong <= again && malformed == 0 ))
 	done
 }
 

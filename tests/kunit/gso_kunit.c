@@ -528,6 +528,44 @@ static void gso__segment_super(struct kunit *test)
 	}
 }
 
+/*
+ * First bytes of BTHs that no super-packet has. A firewall may have written
+ * them: none for RC and XRC, operations of one packet, XRC requests, UD, CNP,
+ * and a service that does not exist.
+ */
+static const u8 foreign[] = {
+	0x15, 0x18, 0x1b, 0x1e, 0x1f, 0xb5, 0xbf,
+	0x0c, 0x11, 0x12, 0x13, 0x14, 0x1c, 0x1d, 0xac,
+	0xa0, 0xa1, 0xa4, 0xa6, 0xa7, 0xaa,
+	0x64, 0x65, 0x81, 0xe0,
+};
+
+static void gso__segment_foreign(struct kunit *test)
+{
+	static const struct super f = {
+		{ .op = ARX_OP_WRITE, }, 6144, 2048
+	};
+	u8 *payload = kunit_kzalloc(test, SPAN, GFP_KERNEL);
+	struct sk_buff *skb, *segs;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, payload);
+	arx_gso_proto = 253;
+	for (i = 0; i < ARRAY_SIZE(foreign); i++) {
+		skb = make_super(test, &f, FOLDED_PSN, payload, f.mtu);
+		arx_gso_join(skb, f.len / f.mtu,
+			     arx_super_largest(&f.h, f.mtu));
+		skb->data[0] = foreign[i];
+		dress(skb, true, 0);
+		segs = arx_gso_segment(skb, NETIF_F_SG, sizeof(struct iphdr));
+		KUNIT_EXPECT_TRUE_MSG(test, IS_ERR(segs), "opcode %#x",
+				      foreign[i]);
+		if (!IS_ERR(segs))
+			kfree_skb_list(segs);
+		consume_skb(skb); /* as the stack frees it */
+	}
+}
+
 /* Lengths that are posted together, and packets in each train of them. */
 static const struct {
 	u32 len[PACKETS];
@@ -714,6 +752,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(gso__segment, shape_gen_params),
 	KUNIT_CASE(gso__segment_of_checked),
 	KUNIT_CASE_PARAM(gso__segment_super, super_gen_params),
+	KUNIT_CASE(gso__segment_foreign),
 	KUNIT_CASE(gso__super_stands_out),
 	KUNIT_CASE(uso__lengths),
 	KUNIT_CASE_PARAM(uso__split, super_gen_params),

@@ -136,13 +136,26 @@ static void arx_super_headers(const struct arx_super *super,
 	arx_headers_write(&h, skb_push(skb, arx_headers_len(&h)));
 }
 
+/*
+ * True if a run with such headers may travel as a super-packet. A firewall may
+ * have changed the opcode on the way: the parts of a run with any other
+ * operation or service have no opcode, or headers that the parts lack.
+ */
+static bool arx_super_may_have(const struct arx_headers *h)
+{
+	if (h->service == ARX_SERVICE_UD || arx_has_xrceth(h))
+		return false;
+	return h->op == ARX_OP_SEND || h->op == ARX_OP_WRITE ||
+	       h->op == ARX_OP_READ_RESPONSE;
+}
+
 /**
  * arx_super_read - read the headers of a super-packet
  * @super: receives all but @copy and @trailer
  * @skb: the super-packet, from its BTH on
  * @size: gso_size of the packets with which it was joined
  *
- * Return: 0, or -EINVAL.
+ * Return: 0; -EINVAL: the headers are not those of a super-packet.
  */
 int arx_super_read(struct arx_super *super, struct sk_buff *skb, u32 size)
 {
@@ -151,7 +164,8 @@ int arx_super_read(struct arx_super *super, struct sk_buff *skb, u32 size)
 	const u8 *p = skb_header_pointer(skb, 0, len, buf);
 	int headers = p ? arx_headers_read(&super->h, p, len) : -EINVAL;
 
-	if (headers < 0 || skb->len <= headers + super->h.pad + ARX_ICRC_LEN)
+	if (headers < 0 || !arx_super_may_have(&super->h) ||
+	    skb->len <= headers + super->h.pad + ARX_ICRC_LEN)
 		return -EINVAL;
 	super->skb = skb;
 	super->mtu = arx_super_mtu(size);

@@ -784,6 +784,68 @@ static void requester__fills(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_RESENT_PKTS), 9);
 }
 
+/*
+ * On another CPU, a report that only packet 1 is there, or a NAK, while the
+ * requester sends.
+ */
+static void hear_meanwhile(struct pair *p, struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	__be32 word = cpu_to_be32(0x2);
+
+	p->on_send = NULL;
+	spin_lock(&comp->lock);
+	if (comp->loss) {
+		arx_loss_report(comp->loss, &word, 1, qp->req.nxt, 0);
+		comp->fills++;
+	}
+	arx_publish(&comp->rewinds, comp->rewinds + 1);
+	spin_unlock(&comp->lock);
+}
+
+/* Side 0 drops the packets of a turn after which it goes back. */
+static void drop_and_go_back(struct pair *p)
+{
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
+	drop_wire(p);
+	p->drops = true;
+	p->room = 0;
+	p->on_send = hear_meanwhile;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 9 * MTU,
+		  3 * MTU);
+	p->drops = false;
+	pair_requester(p, 0);
+}
+
+/* Neither what is missing nor what this machine dropped is skipped. */
+static void requester__drops_and_fills(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	note(test, p);
+	drop_and_go_back(p);
+	EXPECT_AGAIN(test, p, PSN, 1);
+	EXPECT_AGAIN(test, p, PSN + 9, 3);
+	EXPECT_SILENT(test, p, 0);
+	ack(p, PSN + 11);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+}
+
+/* The same with a NAK: everything from the oldest packet on is sent again. */
+static void requester__drops_and_goes_back(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	drop_and_go_back(p);
+	EXPECT_AGAIN(test, p, PSN, 9);
+	EXPECT_AGAIN(test, p, PSN + 9, 3);
+	EXPECT_SILENT(test, p, 0);
+	ack(p, PSN + 11);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+}
+
 /* The retransmission timer forgets reports: go-back-N. */
 static void requester__fills_in_vain(struct kunit *test)
 {
@@ -1638,6 +1700,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__reports),
 	KUNIT_CASE(responder__report_ends),
 	KUNIT_CASE(requester__fills),
+	KUNIT_CASE(requester__drops_and_fills),
+	KUNIT_CASE(requester__drops_and_goes_back),
 	KUNIT_CASE(requester__fills_in_vain),
 	KUNIT_CASE(requester__news_for_ever),
 	KUNIT_CASE(requester__bad_reports),

@@ -170,6 +170,11 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	if (p->blocked || out->dropped)
 		return -EAGAIN;
 	WARN_ON(run->len > ARX_TX_RUN_MAX);
+	if (out->batch.av != av ||
+	    run->h.psn != arx_psn_add(out->batch.psn, out->batch.n))
+		arx_tx_flush(qp, out);
+	if (out->dropped)
+		return -EAGAIN;
 
 	w = kmalloc(struct_size(w, data, run->len), GFP_ATOMIC);
 	if (!w)
@@ -184,10 +189,10 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 		kfree(w);
 		return -ENOBUFS;
 	}
-	if (out->batch.av != av)
-		arx_tx_flush(qp, out);
+	if (!out->batch.n)
+		out->batch.psn = run->h.psn;
 	out->batch.av = av;
-	out->batch.n++;
+	out->batch.n += run->npkts;
 	w->out = out;
 	w->from = qp;
 	w->av = NULL;

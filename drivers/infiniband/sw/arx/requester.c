@@ -313,6 +313,21 @@ static void arx_requester_seek(struct arx_qp *qp)
 	arx_count(qp, REWINDS);
 }
 
+/*
+ * Packets of this turn leave before a seek. False if this machine dropped some:
+ * the turn goes back to them, and the next turn seeks. After the seek, to go
+ * back to these packets would skip what the seek went to, and to continue with
+ * the seek would skip these packets.
+ */
+static bool arx_requester_may_seek(struct arx_qp *qp)
+{
+	struct arx_tx_out *out = &qp->req.out;
+
+	if (out->batch.n)
+		arx_tx_flush(qp, out);
+	return likely(!out->dropped);
+}
+
 static bool arx_requester_must_seek(const struct arx_qp *qp)
 {
 	const struct arx_req *req = &qp->req;
@@ -899,6 +914,8 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 		share->wqes--;
 		if (arx_qp_is_acked(qp) && !arx_qp_may(qp, ARX_QP_FLUSH) &&
 		    arx_requester_must_seek(qp)) {
+			if (!arx_requester_may_seek(qp))
+				return ARX_TURN_BLOCKED;
 			arx_requester_seek(qp);
 			/*
 			 * @una may have moved meanwhile, up to the end of what
@@ -917,9 +934,10 @@ static enum arx_turn arx_requester_steps(struct arx_qp *qp,
 }
 
 /*
- * This machine dropped packets of this turn: go back to send them again when
- * the QP is woken. UC and UD lose them, but do not send more into the same
- * full queue. Requests of a failed QP only wait to be flushed.
+ * This machine dropped packets of this turn, which were made since its last
+ * seek: go back to send them again when the QP is woken. UC and UD lose them,
+ * but do not send more into the same full queue. Requests of a failed QP only
+ * wait to be flushed.
  */
 static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 						    enum arx_turn turn)

@@ -181,6 +181,8 @@ static void paging__no_memory_for_a_write(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dropped, 2);
 	receive(t, ARX_OP_WRITE, 0, 8);
 	KUNIT_EXPECT_EQ(test, count_of(t->p, ARX_CNT_RX_DROPPED), dropped);
+	/* Those that were dropped have not begun. */
+	KUNIT_EXPECT_EQ(test, count_of(t->p, ARX_CNT_RX_WRITES), 1);
 	EXPECT_NO_WC(test, &s->rcq);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 }
@@ -208,6 +210,8 @@ static void paging__peer_goes_on(struct kunit *test)
 	pair_paging(t->p);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_FALSE(test, s->qp->comp.rnr_wait);
+	/* It was sent more than once, and began once. */
+	KUNIT_EXPECT_EQ(test, count_of(t->p, ARX_CNT_RX_WRITES), 1);
 }
 
 /* A wait for a receive does not end with a job. */

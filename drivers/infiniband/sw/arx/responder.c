@@ -293,7 +293,6 @@ static enum arx_verdict arx_responder_begin(struct arx_qp *qp,
 		    !(run->h.flags & ARX_LAST && use.length == run->len) &&
 		    arx_key_check(&use) != ARX_KEY_GRANTED)
 			return ARX_NO_ACCESS;
-		arx_count(qp, RX_WRITES);
 		resp->va = run->h.va;
 		resp->left = run->h.dma_len;
 		resp->rkey = run->h.rkey;
@@ -346,12 +345,24 @@ static void arx_responder_not_placed(struct arx_qp *qp,
 				   ARX_END_FATAL);
 }
 
+/*
+ * Count the message that @run, which is placed, begins. Not earlier: a peer
+ * sends a run that could not be placed again.
+ */
+static void arx_responder_count(const struct arx_qp *qp,
+				const struct arx_run *run)
+{
+	if (run->h.op == ARX_OP_WRITE && run->h.flags & ARX_FIRST)
+		arx_count(qp, RX_WRITES);
+}
+
 /* A run is placed: expect the next PSN, complete, acknowledge. */
 static void arx_responder_advance(struct arx_qp *qp, struct arx_run *run)
 {
 	struct arx_resp *resp = &qp->resp;
 	bool last = run->h.flags & ARX_LAST;
 
+	arx_responder_count(qp, run);
 	resp->epsn = arx_psn_add(resp->epsn, run->npkts);
 	resp->unacked += run->npkts;
 	resp->polled |= run->polled;
@@ -677,6 +688,7 @@ static int arx_responder_uc(struct arx_qp *qp, struct arx_run *run)
 	    (last && run->h.op == ARX_OP_WRITE && resp->left))
 		goto drop;
 
+	arx_responder_count(qp, run);
 	resp->in_message = !last;
 	if (last && (run->h.op == ARX_OP_SEND || run->h.flags & ARX_IMM))
 		arx_responder_complete_run(qp, run);

@@ -13,6 +13,69 @@
 #include "qp.h"
 #include "wire.h"
 
+/* Address vectors with a cache of routes, and their number. */
+static LIST_HEAD(arx_avs);
+static unsigned int arx_num_avs;
+static DEFINE_SPINLOCK(arx_avs_lock);	/* protects both */
+
+/* Address vectors whose routes are forgotten with bottom halves off. */
+#define ARX_AV_FORGET	64
+
+static int arx_av_add_cache(struct arx_av *av, gfp_t gfp)
+{
+	int err = dst_cache_init(&av->dst, gfp);
+
+	if (err)
+		return err;
+	spin_lock_bh(&arx_avs_lock);
+	list_add_tail(&av->link, &arx_avs);
+	arx_num_avs++;
+	spin_unlock_bh(&arx_avs_lock);
+	return 0;
+}
+
+static void arx_av_remove_cache(struct arx_av *av)
+{
+	if (!av->dst.cache)
+		return;
+	spin_lock_bh(&arx_avs_lock);
+	list_del(&av->link);
+	arx_num_avs--;
+	spin_unlock_bh(&arx_avs_lock);
+	dst_cache_destroy(&av->dst);
+}
+
+/**
+ * arx_av_forget_routes - release all routes in caches
+ *
+ * An address vector that is created or freed meanwhile changes the number of
+ * those that are left: each one that was there before gets its turn, because
+ * new ones have their place behind it.
+ *
+ * Context: may sleep; nobody uses the caches, see arx_net_forget_routes().
+ */
+void arx_av_forget_routes(void)
+{
+	unsigned int left = READ_ONCE(arx_num_avs);
+	struct arx_av *av;
+	int i;
+
+	while (left) {
+		spin_lock_bh(&arx_avs_lock);
+		for (i = 0; left && i < ARX_AV_FORGET; i++, left--) {
+			av = list_first_entry_or_null(&arx_avs, struct arx_av,
+						      link);
+			if (!av)
+				break;
+			dst_cache_reset_now(&av->dst);
+			list_move_tail(&av->link, &arx_avs);
+		}
+		left = min(left, arx_num_avs);
+		spin_unlock_bh(&arx_avs_lock);
+		cond_resched();
+	}
+}
+
 /*
  * Netdev that has the source address, and its network namespace; it may be a
  * VLAN on the device's netdev, or a container's macvlan.
@@ -133,7 +196,7 @@ struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
 		return ERR_PTR(-ENOMEM);
 	err = arx_av_place(av, dev, attr->grh.sgid_attr);
 	if (!err && gfpflags_allow_blocking(gfp))
-		err = dst_cache_init(&av->dst, gfp);
+		err = arx_av_add_cache(av, gfp);
 	if (err) {
 		kfree(av);
 		return ERR_PTR(err);
@@ -151,7 +214,7 @@ static void arx_av_free(struct rcu_head *rcu)
 {
 	struct arx_av *av = container_of(rcu, struct arx_av, rcu);
 
-	dst_cache_destroy(&av->dst);
+	arx_av_remove_cache(av);
 	kfree(av);
 }
 

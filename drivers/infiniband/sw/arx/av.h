@@ -11,6 +11,7 @@
 /**
  * struct arx_av - destination of packets; immutable once published
  * @rcu: frees it
+ * @link: of those with a cache, see arx_av_forget_routes()
  * @id: in arx_dev.ahs, if it belongs to an application's AH
  * @ref: one for the AH or QP, one for each kernel work request that uses it
  * @pd: of an AH: a user may use only the AVs of its own PD; else NULL
@@ -35,6 +36,7 @@
  */
 struct arx_av {
 	struct rcu_head rcu;
+	struct list_head link;
 	struct arx_id id;
 	refcount_t ref;
 	struct ib_pd *pd;
@@ -94,6 +96,7 @@ static inline u64 arx_av_cookie(const struct arx_dev *dev,
 struct arx_av *arx_av_create(struct arx_dev *dev, struct ib_pd *pd,
 			     const struct rdma_ah_attr *attr, u32 qpn,
 			     u32 dest_qpn, gfp_t gfp);
+void arx_av_forget_routes(void);
 void arx_av_put(struct arx_av *av);
 int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		  struct ib_udata *udata);

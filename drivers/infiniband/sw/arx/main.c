@@ -638,6 +638,9 @@ static int __init arx_init(void)
 	err = arx_l3_init(&arx_l3_rx);
 	if (err)
 		goto exit_paging;
+	err = arx_net_init();
+	if (err)
+		goto exit_l3;
 	arx_gso_init();
 	err = register_netdevice_notifier(&arx_netdev_notifier);
 	if (err)
@@ -649,6 +652,8 @@ static int __init arx_init(void)
 
 exit_gso:
 	arx_gso_exit();
+	arx_net_exit();
+exit_l3:
 	arx_l3_exit();
 exit_paging:
 	arx_paging_exit();
@@ -671,6 +676,7 @@ static void __exit arx_exit(void)
 	unregister_netdevice_notifier(&arx_netdev_notifier);
 	ib_unregister_driver(ARX_DRIVER_ID);
 	arx_gso_exit();
+	arx_net_exit();
 	arx_l3_exit();
 	arx_paging_exit();
 	arx_worker_exit();

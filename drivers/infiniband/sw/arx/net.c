@@ -16,6 +16,10 @@
 LIST_HEAD(arx_net_devs);
 static DEFINE_MUTEX(arx_net_mutex);
 
+/* Caches of routes are neither read nor written. */
+static bool arx_net_forgets;
+static DEFINE_MUTEX(arx_net_forget_mutex);
+
 /**
  * arx_net_attach - start to receive from the namespace of a device's netdev
  * @dev: not attached; its netdev is set
@@ -147,7 +151,8 @@ struct arx_l3_key arx_av_l3(const struct arx_dev *dev, const struct arx_av *av)
 	return key;
 }
 
-static struct dst_entry *arx_net_route_ipv4(struct net *net, struct arx_av *av)
+static struct dst_entry *arx_net_route_ipv4(struct net *net, struct arx_av *av,
+					    bool cache)
 {
 	__be32 daddr = av->daddr.s6_addr32[3];
 	struct flowi4 flow = {};
@@ -169,12 +174,14 @@ static struct dst_entry *arx_net_route_ipv4(struct net *net, struct arx_av *av)
 	rt = ip_route_output_flow(net, &flow, NULL);
 	if (IS_ERR(rt))
 		return ERR_CAST(rt);
-	dst_cache_set_ip4(&av->dst, &rt->dst, av->saddr.s6_addr32[3]);
+	if (cache)
+		dst_cache_set_ip4(&av->dst, &rt->dst, av->saddr.s6_addr32[3]);
 	return &rt->dst;
 }
 
 #if IS_ENABLED(CONFIG_IPV6)
-static struct dst_entry *arx_net_route_ipv6(struct net *net, struct arx_av *av)
+static struct dst_entry *arx_net_route_ipv6(struct net *net, struct arx_av *av,
+					    bool cache)
 {
 	struct flowi6 flow = {
 		.flowi6_oif = av->ifindex,
@@ -189,12 +196,13 @@ static struct dst_entry *arx_net_route_ipv6(struct net *net, struct arx_av *av)
 	struct dst_entry *dst;
 
 	dst = ip6_dst_lookup_flow(net, NULL, &flow, NULL);
-	if (!IS_ERR(dst))
+	if (!IS_ERR(dst) && cache)
 		dst_cache_set_ip6(&av->dst, dst, &av->saddr);
 	return dst;
 }
 #else
-static struct dst_entry *arx_net_route_ipv6(struct net *net, struct arx_av *av)
+static struct dst_entry *arx_net_route_ipv6(struct net *net, struct arx_av *av,
+					    bool cache)
 {
 	return ERR_PTR(-EAFNOSUPPORT);
 }
@@ -210,15 +218,62 @@ static struct dst_entry *arx_net_route_ipv6(struct net *net, struct arx_av *av)
  */
 struct dst_entry *arx_net_route(struct arx_dev *dev, struct arx_av *av)
 {
-	struct dst_entry *dst;
+	/* Pairs with the release in arx_net_forget_routes(). */
+	bool cache = likely(!smp_load_acquire(&arx_net_forgets));
+	struct dst_entry *dst = NULL;
 	struct net *net;
 
-	dst = dst_cache_get(&av->dst);
+	if (cache)
+		dst = dst_cache_get(&av->dst);
 	if (likely(dst))
 		return dst;
 	net = arx_av_net(dev, av);
 	if (!net)
 		return ERR_PTR(-ENETUNREACH);
-	return av->ipv4 ? arx_net_route_ipv4(net, av) :
-			  arx_net_route_ipv6(net, av);
+	return av->ipv4 ? arx_net_route_ipv4(net, av, cache) :
+			  arx_net_route_ipv6(net, av, cache);
+}
+
+/*
+ * Network namespaces end. A route of IPv6 or IPsec uses memory of its namespace
+ * up to its release, which address vectors outlive: those with the address of a
+ * macvlan of the namespace, and those of a device whose netdev goes back to the
+ * first namespace.
+ *
+ * The netdevs are gone or have moved, and with them all users of arx_l3_net()
+ * and dev_net(): a look-up that begins now finds no route in these namespaces.
+ * Whoever began one before had bottom halves off, and so did whoever uses a
+ * cache and has not seen the flag: synchronize_rcu() waits for them. Then the
+ * caches are this function's alone, and what is put there after it is a route
+ * in a namespace that lives.
+ */
+static void __net_exit arx_net_forget_routes(struct list_head *namespaces)
+{
+	mutex_lock(&arx_net_forget_mutex);
+	WRITE_ONCE(arx_net_forgets, true);
+	synchronize_rcu();
+	arx_av_forget_routes();
+	/* Pairs with the acquire in arx_net_route(): the caches are empty. */
+	smp_store_release(&arx_net_forgets, false);
+	mutex_unlock(&arx_net_forget_mutex);
+}
+
+static struct pernet_operations arx_net_ops = {
+	.exit_batch = arx_net_forget_routes,
+};
+
+/**
+ * arx_net_init - at module load, after IPv6 was loaded
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int arx_net_init(void)
+{
+	return register_pernet_subsys(&arx_net_ops);
+}
+
+/** arx_net_exit - at module unload, when no address vector is left */
+void arx_net_exit(void)
+{
+	unregister_pernet_subsys(&arx_net_ops);
 }

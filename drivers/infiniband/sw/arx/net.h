@@ -8,6 +8,8 @@
 
 extern struct list_head arx_net_devs;
 
+int arx_net_init(void);
+void arx_net_exit(void);
 int arx_net_attach(struct arx_dev *dev);
 void arx_net_detach(struct arx_dev *dev);
 struct arx_l3_key arx_av_l3(const struct arx_dev *dev, const struct arx_av *av);

@@ -5,6 +5,9 @@
  * stages_kunit.c.
  */
 
+#include <linux/delay.h>
+#include <linux/workqueue.h>
+
 #include "qp_fixture.h"
 
 #define WHOLE	(ARX_FIRST | ARX_LAST | ARX_ACK_REQ)
@@ -391,6 +394,42 @@ static void xrc__cq_overrun(struct kunit *test)
 	arx_destroy_srq(&p->xrc.ib, NULL);
 }
 
+struct destroyer {
+	struct work_struct work;
+	struct arx_srq *srq;
+	bool done;
+};
+
+static void destroy_work(struct work_struct *work)
+{
+	struct destroyer *d = container_of(work, struct destroyer, work);
+
+	arx_destroy_srq(&d->srq->ib, NULL);
+	WRITE_ONCE(d->done, true);
+}
+
+/*
+ * A section on another CPU looks an SRQ up, and passes an SRQ of another type
+ * on its way. That SRQ must not end before.
+ */
+static void xrc__passed_srq(struct kunit *test)
+{
+	u32 *far_cpu = per_cpu_ptr(&arx_sections, 0);
+	struct pair *p = by_wire(test);
+	struct destroyer d = { .srq = make_wrong(test, p, WRONG_TYPE) };
+
+	INIT_WORK_ONSTACK(&d.work, destroy_work);
+	arx_section_begin(far_cpu);
+	queue_work(system_unbound_wq, &d.work);
+	msleep(50);
+	KUNIT_EXPECT_FALSE(test, READ_ONCE(d.done));
+	arx_section_end(far_cpu);
+	flush_work(&d.work);
+	destroy_work_on_stack(&d.work);
+	KUNIT_EXPECT_TRUE(test, d.done);
+	arx_destroy_srq(&p->xrc.ib, NULL);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(xrc__wrong_srq, wrong_gen_params),
 	KUNIT_CASE(xrc__status),
@@ -406,6 +445,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(xrc__reserved_opcode),
 	KUNIT_CASE(xrc__srq_events),
 	KUNIT_CASE(xrc__cq_overrun),
+	KUNIT_CASE(xrc__passed_srq),
 	{}
 };
 

@@ -221,12 +221,15 @@ struct arx_srq *arx_srq_find(struct arx_dev *dev, const struct ib_xrcd *xrcd,
 	return srq;
 }
 
-/* No message finds the SRQ any more, and none still uses it. */
+/*
+ * No message finds the SRQ any more, and none still uses it. A look-up reads
+ * the numbers of SRQs beside the one that it looks for, so the wait is not for
+ * SRQs of XRC only.
+ */
 static void arx_srq_withdraw(struct arx_srq *srq)
 {
 	arx_ids_remove(&to_arx_dev(srq->ib.device)->srqs, &srq->id);
-	if (srq->ib.srq_type == IB_SRQT_XRC)
-		arx_section_wait();
+	arx_section_wait();
 }
 
 /**

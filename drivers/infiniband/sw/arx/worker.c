@@ -65,6 +65,9 @@ static void arx_worker_stop(struct work_struct *stop)
 	struct arx_worker *worker = container_of(stop, struct arx_worker, stop);
 
 	arx_task_stop(worker->task);
+	/* arx_worker_end() woke the task, and may not have unlocked yet. */
+	spin_lock_irq(&worker->lock);
+	spin_unlock_irq(&worker->lock);
 	kfree(worker);
 	if (atomic_dec_and_test(&arx_workers_ended))
 		wake_up_all(&arx_workers_wait);
@@ -266,10 +269,7 @@ void arx_worker_end(struct arx_worker *worker)
 	spin_lock_irq(&worker->lock);
 	WRITE_ONCE(worker->ended, true);
 	killed = worker->killed;
-	/*
-	 * Once unlocked, the worker may be freed as soon as its thread has seen
-	 * the flag.
-	 */
+	/* Once unlocked, the worker may be freed: see arx_worker_stop(). */
 	if (killed)
 		queue_work(arx_worker_wq, &worker->stop);
 	else

@@ -919,6 +919,54 @@ static void requester__bad_reports(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
 }
 
+/* Reports that cannot be noted: back to the gap, once, and without a retry. */
+static void requester__report_without_memory(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 5 * MTU);
+	drop_wire(p);
+	pair_no_memory = true;
+	for (i = 0; i < 9; i++)
+		report_word(p, PSN, 0x1c);
+	pair_no_memory = false;
+	EXPECT_AGAIN(test, p, PSN, 5);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.retries_left, 3);
+	ack(p, PSN + 4);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/*
+ * What is missing is longer than the window, and its first packet is lost
+ * again: no later packet can show that. Silence does.
+ */
+static void requester__fill_is_lost(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	int i;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
+	drop_wire(p);
+	p->side[0].qp->comp.rnr_row = 1;
+	report_word(p, PSN, 0x100);
+	EXPECT_AGAIN(test, p, PSN, 4);
+	EXPECT_SILENT(test, p, 0);
+	pair_probe(p, 0);	/* the report was news */
+	EXPECT_SILENT(test, p, 0);
+	for (i = 0; i < 2; i++) {
+		pair_probe(p, 0);
+		EXPECT_AGAIN(test, p, PSN, 4);
+		EXPECT_SILENT(test, p, 0);
+	}
+	ack(p, PSN + 3);
+	EXPECT_AGAIN(test, p, PSN + 4, 4);
+	ack(p, PSN + 8);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
 /* Silence: the last packet is sent again, or what is known to be missing. */
 static void requester__probes(struct kunit *test)
 {
@@ -1705,6 +1753,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__fills_in_vain),
 	KUNIT_CASE(requester__news_for_ever),
 	KUNIT_CASE(requester__bad_reports),
+	KUNIT_CASE(requester__report_without_memory),
+	KUNIT_CASE(requester__fill_is_lost),
 	KUNIT_CASE(requester__probes),
 	KUNIT_CASE(requester__probes_read),
 	KUNIT_CASE(requester__gap_closes),

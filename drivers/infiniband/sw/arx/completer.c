@@ -1033,7 +1033,7 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
 {
 	const struct arx_loss *loss = comp->loss;
 
-	if (loss->probe ||
+	if (loss->probe || loss->restart ||
 	    (loss->ask && arx_psn_diff(loss->ask_end, req->fill_end) >= 0))
 		return false;
 	return req->filling && arx_psn_diff(req->fill_end, req->psn) > 0 &&
@@ -1104,6 +1104,7 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 		arx_completer_fill_tail(qp, psn, n);
 		fill = ARX_FILL_NEXT;
 	}
+	loss->restart = false;
 	req->rewinds = comp->rewinds;
 	req->fills = comp->fills;
 	spin_unlock(&comp->lock);

@@ -63,6 +63,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una)
 	loss->due = una;
 	loss->holding = false;
 	loss->probe = false;
+	loss->restart = false;
 	loss->ask = false;
 	loss->ask_end = una;
 	loss->ask_time = 0;
@@ -384,8 +385,8 @@ u64 arx_loss_interval(const struct arx_loss *loss)
  * @nxt: PSNs from here on have not been sent
  *
  * Context: completer's lock held.
- * Return: true if packets are to be sent again now: see arx_loss_next() and
- * @probe.
+ * Return: true if packets are to be sent again now: see arx_loss_next(), @probe
+ * and @restart.
  */
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 {
@@ -407,6 +408,7 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 		loss->silent++;
 	bitmap_zero(loss->again, ARX_REPORT_SPAN);
 	loss->due = loss->end;
+	loss->restart = true;
 	/*
 	 * The peer may have reported the request for a READ whose responses are
 	 * lost: then no packet is missing, either.

@@ -41,6 +41,8 @@
  * @next: of each PSN in @again: low bits of the PSN that was to be sent next,
  *	when it was sent again
  * @sent: of each PSN in @again: when it was sent again, in units of 1024 ns
+ * @restart: what is missing is to be sent from its first packet on, wherever
+ *	the requester is
  * @seen_una: @una when the timer was started
  * @news: a report said something new since then
  * @heard: a report said something new since the retransmission timer expired
@@ -73,6 +75,7 @@ struct arx_loss {
 	DECLARE_BITMAP(again, ARX_REPORT_SPAN);
 	u16 next[ARX_REPORT_SPAN];
 	u32 sent[ARX_REPORT_SPAN];
+	bool restart;
 	u32 seen_una;
 	bool news;
 	bool heard;

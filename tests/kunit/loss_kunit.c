@@ -1222,6 +1222,43 @@ static void completer__long_gap(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, (n + 4) * MTU);
 }
 
+/* A READ fails: what was acknowledged behind it is flushed, as all is. */
+static void completer__fails_before_later(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	post_read(test, p, 12);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	drop_wire(p);
+	ack(p, PSN + 12);
+	EXPECT_ASKS(test, p, 0, 12);
+	responses(p, ARX_FIRST | ENDS, 0, 3);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_BAD_RESP_ERR);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_WR_FLUSH_ERR);
+	EXPECT_NO_WC(test, &s->scq);
+}
+
+/* So is what lies between the READ and responses that were kept. */
+static void completer__fails_before_kept(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	post_read(test, p, 12);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 0, 8);
+	pair_send(p, 0, IB_WR_RDMA_READ, 3, IB_SEND_SIGNALED, 0, 2 * MTU);
+	drop_wire(p);
+	responses(p, ARX_FIRST | ENDS, 13, 2);
+	EXPECT_ASKS(test, p, 0, 12);
+	responses(p, ARX_FIRST | ENDS, 0, 3);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_BAD_RESP_ERR);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_WR_FLUSH_ERR);
+	EXPECT_WC(test, &s->scq, 3, IB_WC_WR_FLUSH_ERR);
+	EXPECT_NO_WC(test, &s->scq);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.kept.bytes, 0);
+}
+
 /*
  * The QP is destroyed while kept responses are due: the work that processes
  * them may still run, and must not start a timer.
@@ -1244,8 +1281,8 @@ static void completer__destroyed_with_kept(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, qp->comp.has_later);
 	arx_qp_set_state(qp, IB_QPS_RESET);
 	hrtimer_cancel(&qp->comp.probe);
-	while (arx_keep_is_due(&qp->comp.kept, qp->comp.una))
-		arx_completer_continue(qp);
+	arx_completer_continue(qp);
+	KUNIT_EXPECT_FALSE(test, qp->comp.has_later);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&qp->comp.probe));
 	local_bh_enable();
 	pair_settle(p);
@@ -1770,6 +1807,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(completer__asks_twice),
 	KUNIT_CASE(completer__asks_twice_after_report),
 	KUNIT_CASE(completer__ends_with_kept),
+	KUNIT_CASE(completer__fails_before_later),
+	KUNIT_CASE(completer__fails_before_kept),
 	KUNIT_CASE(completer__destroyed_with_kept),
 	KUNIT_CASE(loss__holes),
 	KUNIT_CASE(loss__far_ahead),

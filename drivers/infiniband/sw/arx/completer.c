@@ -723,7 +723,9 @@ static struct arx_kept *arx_completer_next_kept(struct arx_qp *qp)
 
 /*
  * A gap may have closed: process what was kept behind it, one share at a time.
- * If another gap follows, ask for that one.
+ * If another gap follows, ask for that one. The QP may fail meanwhile: then
+ * what the peer has acknowledged completes no more. All of it is flushed, and
+ * what is kept is freed, by the flush or with the QP.
  */
 static __cold void arx_completer_close(struct arx_qp *qp)
 {
@@ -731,14 +733,18 @@ static __cold void arx_completer_close(struct arx_qp *qp)
 	s32 share = ARX_POLL_BYTES;
 	struct arx_kept *kept;
 
-	while ((kept = arx_completer_next_kept(qp))) {
+	while (arx_qp_may(qp, ARX_QP_ACKED) &&
+	       (kept = arx_completer_next_kept(qp))) {
 		share -= max(kept->run.len, ARX_KEEP_LEAST);
-		if (arx_qp_may(qp, ARX_QP_ACKED) &&
-		    arx_completer_in_window(qp, &kept->run))
+		if (arx_completer_in_window(qp, &kept->run))
 			arx_completer_data(qp, &kept->run);
 		arx_keep_free(kept);
 		if (share <= 0 && arx_keep_is_due(&comp->kept, comp->una))
 			break;
+	}
+	if (!arx_qp_may(qp, ARX_QP_ACKED)) {
+		WRITE_ONCE(comp->has_later, false);
+		return;
 	}
 	if (arx_keep_is_due(&comp->kept, comp->una)) {
 		arx_qp_schedule(qp);
@@ -748,11 +754,7 @@ static __cold void arx_completer_close(struct arx_qp *qp)
 		arx_completer_advance(qp, comp->later);
 	if (comp->has_later && arx_psn_diff(comp->una, comp->later) >= 0)
 		WRITE_ONCE(comp->has_later, false);
-	/*
-	 * A QP that is being destroyed stays here until its works end, and must
-	 * not start a timer any more.
-	 */
-	if (comp->has_later && comp->loss && arx_qp_may(qp, ARX_QP_ACKED))
+	if (comp->has_later && comp->loss)
 		arx_completer_ask(qp);
 }
 

@@ -688,6 +688,63 @@ static void responder__report_ends(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, w->run.len, 64);
 }
 
+/*
+ * Many requests behind a gap ask for an acknowledgment, but there is nothing to
+ * report: they are far behind a long READ, or the device keeps no more. One NAK
+ * asks for what is missing: each costs the peer a retry.
+ */
+static void nothing_to_report(struct kunit *test, struct pair *p, u32 psn)
+{
+	struct wire_run *w;
+	u32 i;
+
+	for (i = 0; i < 10; i++)
+		packets(p, ARX_OP_WRITE, ASKS, psn + i, 0, 8);
+	w = EXPECT_SENT(test, p, 1, ARX_OP_ACK, PSN);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.len, 0);
+	EXPECT_SILENT(test, p, 1);
+}
+
+static void responder__far_behind(struct kunit *test)
+{
+	nothing_to_report(test, by_wire(test), PSN + 600);
+}
+
+static void responder__keeps_nothing(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	atomic_long_add(ARX_KEEP_DEV, &p->dev.kept);
+	nothing_to_report(test, p, PSN + 1);
+	atomic_long_sub(ARX_KEEP_DEV, &p->dev.kept);
+	/* A report is news. */
+	packets(p, ARX_OP_WRITE, ASKS, PSN + 3, 0, 8);
+	EXPECT_REPORT(test, p, PSN, 0x8);
+}
+
+/*
+ * Requests of a hostile peer overlap, and a share of the kept ones ends before
+ * requests that are past by then. The gap behind these is asked for.
+ */
+static void responder__share_ends_with_past(struct kunit *test)
+{
+	u32 n = ARX_POLL_BYTES / max(MTU, ARX_KEEP_LEAST), i;
+	struct pair *p = by_wire(test);
+
+	for (i = 1; i < n; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + i, 0, MTU);
+	packets(p, ARX_OP_WRITE, WHOLE, PSN + n, 0, 8 * MTU);
+	for (i = 1; i < 8; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + n + i, 0, MTU);
+	packets(p, ARX_OP_WRITE, WHOLE, PSN + n + 20, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	packets(p, ARX_OP_WRITE, WHOLE, PSN, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + n + 7);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN + n + 8);
+	EXPECT_SILENT(test, p, 1);
+}
+
 /* Side 0 notes its losses, and its timer does not expire by itself. */
 static struct arx_loss *note(struct kunit *test, struct pair *p)
 {
@@ -1784,6 +1841,9 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__xrc_gap),
 	KUNIT_CASE(responder__reports),
 	KUNIT_CASE(responder__report_ends),
+	KUNIT_CASE(responder__far_behind),
+	KUNIT_CASE(responder__keeps_nothing),
+	KUNIT_CASE(responder__share_ends_with_past),
 	KUNIT_CASE(requester__fills),
 	KUNIT_CASE(requester__drops_and_fills),
 	KUNIT_CASE(requester__drops_and_goes_back),

@@ -41,7 +41,19 @@ static u64 pair_clock(void)
 #include "ack.c"
 #include "responder.c"
 #include "rdatomic.c"
+
+bool pair_no_memory;
+
+static void *pair_charged_zalloc(struct mem_cgroup *memcg, size_t size,
+				 gfp_t gfp)
+{
+	return pair_no_memory ? NULL : arx_charged_zalloc(memcg, size, gfp);
+}
+
+#define arx_charged_zalloc pair_charged_zalloc
 #include "completer.c"
+#undef arx_charged_zalloc
+
 #include "ip.c"
 #include "loopback.c"
 #include "send.c"

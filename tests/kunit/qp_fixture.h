@@ -127,6 +127,8 @@ int pair_required(enum ib_qp_type type, enum ib_qp_state from,
 void pair_bring(struct kunit *test, struct pair *p, int side,
 		enum ib_qp_state to);
 void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type);
+extern bool pair_no_memory;
+
 struct pair *pair_by_wire(struct kunit *test);
 u32 pair_seed(struct kunit *test);
 u64 count_of(struct pair *p, enum arx_counter counter);

@@ -251,7 +251,8 @@ static __cold bool arx_completer_note(struct arx_qp *qp)
 
 	if (loss)
 		return true;
-	loss = arx_charged_zalloc(qp->memcg, sizeof(*loss), GFP_NOWAIT);
+	/* A memory cgroup at its limit, as most are, must not cost packets. */
+	loss = arx_charged_zalloc(qp->memcg, sizeof(*loss), GFP_ATOMIC);
 	if (!loss)
 		return false;
 	arx_loss_init(loss, comp->una, arx_published(&qp->req.nxt));
@@ -450,6 +451,12 @@ static bool arx_completer_retry(struct arx_qp *qp)
 	return true;
 }
 
+static bool arx_completer_is_report(const struct arx_run *run)
+{
+	return run->len && !(run->len % sizeof(__be32)) &&
+	       run->len <= ARX_REPORT_WORDS * sizeof(__be32);
+}
+
 /*
  * A sequence NAK with a report: the peer keeps what it reports, and only the
  * rest is sent again. False if this is no report, or without memory.
@@ -460,8 +467,7 @@ static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 	struct arx_comp *comp = &qp->comp;
 	struct arx_iter to;
 
-	if (!run->len || run->len % sizeof(*words) ||
-	    run->len > sizeof(words) || !arx_completer_note(qp))
+	if (!arx_completer_is_report(run) || !arx_completer_note(qp))
 		return false;
 	arx_iter_buf(&to, words);
 	if (arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK)
@@ -486,6 +492,14 @@ static __cold void arx_completer_nak(struct arx_qp *qp, struct arx_run *run)
 		arx_count(qp, RCVD_SEQ_NAK);
 		if (arx_completer_learn(qp, run))
 			return;
+		/*
+		 * The peer reports a gap as often as it is asked, so a report
+		 * that cannot be noted costs no retry: go back once.
+		 */
+		if (arx_completer_is_report(run)) {
+			arx_completer_gap(qp);
+			return;
+		}
 		/* One packet at least: the peer does not report which. */
 		arx_congestion_lost(qp, qp->comp.una, 1);
 		arx_completer_retry(qp);

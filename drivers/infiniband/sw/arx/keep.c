@@ -329,6 +329,23 @@ u32 arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
 }
 
 /**
+ * arx_keep_reports - true if arx_keep_report() would report a request
+ * @keep: runs of a stage
+ * @psn: PSN that the stage expects
+ * @span: PSNs that a report covers
+ *
+ * Context: lock of the stage held.
+ * Return: false if nothing is kept, or only what is too far away.
+ */
+bool arx_keep_reports(const struct arx_keep *keep, u32 psn, u32 span)
+{
+	u32 first;
+
+	return arx_keep_first(keep, &first) &&
+	       ((first - psn) & ARX_PSN_MASK) < span;
+}
+
+/**
  * arx_keep_free - free a run that was kept
  * @kept: from arx_keep_take()
  *

@@ -65,6 +65,7 @@ bool __cold arx_keep_is_due(const struct arx_keep *keep, u32 psn);
 struct arx_kept * __cold arx_keep_take(struct arx_keep *keep, u32 psn);
 u32 __cold arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
 			   __be32 *words, u32 n);
+bool __cold arx_keep_reports(const struct arx_keep *keep, u32 psn, u32 span);
 void __cold arx_keep_free(struct arx_kept *kept);
 bool __cold arx_keep_shrink(struct arx_keep *keep);
 struct rb_root arx_keep_withdraw(struct arx_keep *keep);

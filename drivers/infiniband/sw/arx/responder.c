@@ -12,6 +12,7 @@
 #include "ack.h"
 #include "completer.h"
 #include "cq.h"
+#include "loss.h"
 #include "paging.h"
 #include "rdatomic.h"
 #include "responder.h"
@@ -518,8 +519,13 @@ static __cold void arx_responder_ahead(struct arx_qp *qp, struct arx_run *run,
 		arx_count(qp, SEQUENCE_KEPT);
 	else
 		arx_count(qp, SEQUENCE_DROPPED);
-	/* A peer that understands it gets a new report when it asks. */
-	if (resp->gap && run->h.flags & ARX_ACK_REQ && resp->reports)
+	/*
+	 * A peer that understands it gets a new report when it asks. A NAK
+	 * without a report would say nothing new, and cost the peer one more
+	 * retry.
+	 */
+	if (resp->gap && run->h.flags & ARX_ACK_REQ && resp->reports &&
+	    arx_keep_reports(&resp->kept, resp->epsn, ARX_REPORT_SPAN))
 		resp->nak_sent = false;
 	arx_responder_gap(qp);
 }

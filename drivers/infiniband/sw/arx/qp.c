@@ -476,6 +476,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 
 	resp->nak_sent = false;
 	resp->gap = false;
+	resp->closing = false;
 	resp->reports = false;
 	resp->dead = false;
 	resp->established = false;

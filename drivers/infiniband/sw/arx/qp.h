@@ -363,6 +363,8 @@ struct arx_target {
  * @ack_end: what the NAK ends
  * @kept: requests that arrived behind @epsn
  * @gap: the last NAK was for a gap that is still open
+ * @closing: kept requests are due, which a later share serves; @nak_sent keeps
+ *	stages from asking for them, and no NAK was sent
  * @reports: the peer understands reports
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free
@@ -400,6 +402,7 @@ struct arx_resp {
 	enum arx_nak_end ack_end;
 	struct arx_keep kept;
 	bool gap;
+	bool closing;
 	bool reports;
 	bool flushed;
 	struct arx_tx_out out;

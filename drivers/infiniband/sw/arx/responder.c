@@ -619,9 +619,12 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 {
 	struct arx_resp *resp = &qp->resp;
 	s32 share = ARX_POLL_BYTES;
+	bool closed = resp->closing;
 	struct arx_kept *kept;
-	bool closed = false;
 
+	if (resp->closing)
+		resp->nak_sent = false;
+	resp->closing = false;
 	while ((kept = arx_keep_take(&resp->kept, resp->epsn))) {
 		share -= max(kept->run.len, ARX_KEEP_LEAST);
 		arx_responder_request(qp, &kept->run);
@@ -631,6 +634,7 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 			break;
 	}
 	if (arx_keep_is_due(&resp->kept, resp->epsn)) {
+		resp->closing = true;
 		resp->nak_sent = true;
 		resp->gap = false;
 		arx_qp_schedule(qp);

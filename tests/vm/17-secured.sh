@@ -33,7 +33,8 @@ addresses() {
 right() {
 	local n received wrong malformed again=0
 	for n in 1 2; do
-		((again += $(counter $driver$n selective_retrans_pkts h$n))) || :
+		again=$((again + $(counter $driver$n \
+			selective_retrans_pkts h$n)))
 	done
 	for n in 1 2; do
 		received=$(counter $driver$n rcvd_pkts h$n)

@@ -224,7 +224,7 @@ struct arx_deferred {
  * @arm_lock: protects arming, which an application may do while it polls; taken
  *	inside @lock when the ring changes
  * @requests: events that may still be read: one for each request for an event,
- *	255 for more
+ *	and 2 for more
  * @any: how many of these must be read until a request for an event at any
  *	completion has had its event
  * @parent: parent domain in which it was created, or NULL

@@ -350,8 +350,7 @@ void arx_cq_clean_srq(struct arx_cq *cq, uint32_t srqn)
  * A later request for solicited completions does not weaken a request for any
  * completion (11.4.2.2): that request holds until its event has been read. An
  * event does not tell which request it is for: earlier requests may have events
- * that were not read yet, so these are counted first. To count a request that
- * has no event of its own costs an event too many, at most.
+ * that were not read yet, so these are counted first.
  *
  * Context: any thread, also one that polls the CQ.
  * Return: 0.
@@ -362,7 +361,7 @@ int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	uint32_t arm;
 
 	arx_lock(&cq->arm_lock);
-	if (cq->requests < UINT8_MAX)
+	if (cq->requests < 2)
 		cq->requests++;
 	if (!solicited_only)
 		cq->any = cq->requests;

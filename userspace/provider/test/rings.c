@@ -822,9 +822,6 @@ static void req_notify__always_new(void)
 		{ false, false, 0 }, { false, false, 0 }, { true, true, 0 },
 		{ true, true, ARX_CQ_ARM_SOLICITED },
 		{ true, true, ARX_CQ_ARM_SOLICITED },
-		/* two events are unread when the third request is made */
-		{ false, false, 0 }, { false, false, 0 }, { false, false, 0 },
-		{ true, true, 0 }, { true, true, 0 }, { true, true, 0 },
 	};
 	struct arx_cq cq;
 	uint32_t arm, i;

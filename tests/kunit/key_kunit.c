@@ -243,10 +243,13 @@ static void key__change_waits(struct kunit *test)
 	};
 	u32 value = publish(test, ARX_KEY_USER, IB_ACCESS_REMOTE_READ |
 						IB_ACCESS_REMOTE_WRITE);
+	int i;
 
 	INIT_WORK_ONSTACK(&c.work, change_work);
 	arx_section_begin(far_cpu);
 	queue_work(system_unbound_wq, &c.work);
+	for (i = 0; i < 500 && READ_ONCE(t->key.pd) != &t->other; i++)
+		msleep(20);
 	msleep(50);
 	KUNIT_EXPECT_PTR_EQ(test, READ_ONCE(t->key.pd), &t->other);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(t->key.access), IB_ACCESS_REMOTE_WRITE);

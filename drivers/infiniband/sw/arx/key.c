@@ -60,16 +60,16 @@ void arx_key_grant(struct arx_key *key, u32 value)
  * @access: enum ib_access_flags
  *
  * When the function returns, nobody uses the former rights any more. A section
- * may see the former PD and the new rights, or the reverse. So there are only
- * rights that both PDs have until no section is left that may have seen the
- * former PD.
+ * may see the former PD and then the present rights. So there are only rights
+ * that both PDs have until no section is left that may have seen the former PD.
  *
  * Context: may sleep.
  */
 void arx_key_change(struct arx_key *key, struct ib_pd *pd, int access)
 {
 	WRITE_ONCE(key->access, key->access & access);
-	WRITE_ONCE(key->pd, pd);
+	/* Pairs with arx_key_allows(): no right of the former PD alone. */
+	smp_store_release(&key->pd, pd);
 	arx_section_wait();
 	WRITE_ONCE(key->access, access);
 }

@@ -352,8 +352,12 @@ void arx_qp_take_datagrams(struct ib_pd *ib)
 	struct arx_qp *qp;
 
 	mutex_lock(&pd->lock);
-	list_for_each_entry(qp, &pd->datagram_qps, pd_link)
-		arx_requester_take(qp);
+	list_for_each_entry(qp, &pd->datagram_qps, pd_link) {
+		if (arx_ring_pending(&qp->sq,
+				     arx_published(&qp->req.fetched)))
+			arx_requester_take(qp);
+		cond_resched();
+	}
 	mutex_unlock(&pd->lock);
 }
 

@@ -494,9 +494,10 @@ static __cold void arx_completer_nak(struct arx_qp *qp, struct arx_run *run)
 			return;
 		/*
 		 * The peer reports a gap as often as it is asked, so a report
-		 * that cannot be noted costs no retry: go back once.
+		 * that cannot be noted costs no retry: go back once. If what is
+		 * sent then is lost again, only the retransmission timer helps.
 		 */
-		if (arx_completer_is_report(run)) {
+		if (arx_completer_is_report(run) && qp->attr.timeout) {
 			arx_completer_gap(qp);
 			return;
 		}

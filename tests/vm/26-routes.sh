@@ -2,7 +2,7 @@
 # A network namespace ends while QPs hold routes in it, which they do not use
 # after that, nor release: the debug kernel sees who reads freed memory.
 # kernels: uml newest
-# timeout: 200
+# timeout: 300
 
 source "$(dirname "$0")/lib.sh"
 modprobe -a "${driver/rxe/rdma_rxe}" macvlan
@@ -46,10 +46,11 @@ pod() {
 namespace_ends() {
 	local program=ibv_$1_pingpong server client sent n
 	pod
-	h2 "$program" -d "$dev2" -g "$(gid h2 2)" -n 100000000 &
+	ip netns exec h2 "$program" -d "$dev2" -g "$(gid h2 2)" -n 100000000 &
 	server=$!
 	until_true 20 listening h2 18515
-	h1 "$program" -d "$dev1" -g "$(gid h1 3)" -n 100000000 $ip2 &
+	ip netns exec h1 "$program" -d "$dev1" -g "$(gid h1 3)" -n 100000000 \
+		$ip2 &
 	client=$!
 	sent=$(counter "$dev1" sent_pkts h1)
 	until_true 20 eval \
@@ -82,7 +83,7 @@ down() {
 
 check nodes 30 nodes
 for service in rc ud; do
-	check ends-$service 60 namespace_ends $service
+	check ends-$service 90 namespace_ends $service
 	check works-$service 60 works $service
 done
 check down 30 down

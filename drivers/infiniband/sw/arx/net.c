@@ -253,6 +253,12 @@ static void __net_exit arx_net_forget_routes(struct list_head *namespaces)
 	WRITE_ONCE(arx_net_forgets, true);
 	synchronize_rcu();
 	arx_av_forget_routes();
+	/*
+	 * Address vectors that were on their way to arx_av_free() release their
+	 * routes there, and a route of IPsec releases others at its own end.
+	 */
+	rcu_barrier();
+	rcu_barrier();
 	/* Pairs with the acquire in arx_net_route(): the caches are empty. */
 	smp_store_release(&arx_net_forgets, false);
 	mutex_unlock(&arx_net_forget_mutex);
@@ -272,7 +278,7 @@ int arx_net_init(void)
 	return register_pernet_subsys(&arx_net_ops);
 }
 
-/** arx_net_exit - at module unload, when no address vector is left */
+/** arx_net_exit - at module unload, when no device is left */
 void arx_net_exit(void)
 {
 	unregister_pernet_subsys(&arx_net_ops);

@@ -408,6 +408,12 @@ static void destroy_work(struct work_struct *work)
 	WRITE_ONCE(d->done, true);
 }
 
+static bool is_found(struct pair *p, u32 srqn)
+{
+	guard(rcu)();
+	return arx_ids_find(&p->dev.srqs, srqn);
+}
+
 /*
  * A section on another CPU looks an SRQ up, and passes an SRQ of another type
  * on its way. That SRQ must not end before.
@@ -417,10 +423,14 @@ static void xrc__passed_srq(struct kunit *test)
 	u32 *far_cpu = per_cpu_ptr(&arx_sections, 0);
 	struct pair *p = by_wire(test);
 	struct destroyer d = { .srq = make_wrong(test, p, WRONG_TYPE) };
+	u32 srqn = d.srq->id.nr;
+	int i;
 
 	INIT_WORK_ONSTACK(&d.work, destroy_work);
 	arx_section_begin(far_cpu);
 	queue_work(system_unbound_wq, &d.work);
+	for (i = 0; i < 500 && is_found(p, srqn); i++)
+		msleep(20);
 	msleep(50);
 	KUNIT_EXPECT_FALSE(test, READ_ONCE(d.done));
 	arx_section_end(far_cpu);

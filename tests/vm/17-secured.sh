@@ -26,23 +26,23 @@ addresses() {
 	ip -n "h$1" link set "$2" up
 	ip -n "h$1" address add 192.0.2."$1"/24 dev "$2"
 }
-# No packet arrived with a wrong ICRC, except packets that were sent again. Such
-# a packet may leave after the program has what the first one carried, and has
-# changed the memory (protocol.rst, "Memory"). MACsec can change the order of
-# packets, which makes a node ask for some again.
+# right [MOST]: no packet arrived with a wrong ICRC, except MOST packets that
+# were sent again. Such a packet may leave after the program has what the first
+# one carried, and has changed the memory (protocol.rst, "Memory").
 right() {
-	local n received wrong malformed again=0
+	local n received wrong malformed again=0 most=${1-0}
 	for n in 1 2; do
 		again=$((again + $(counter $driver$n \
 			selective_retrans_pkts h$n)))
 	done
+	(( again >= most )) || most=$again
 	for n in 1 2; do
 		received=$(counter $driver$n rcvd_pkts h$n)
 		wrong=$(counter $driver$n rcvd_icrc_err h$n)
 		malformed=$(counter $driver$n rcvd_malformed h$n)
 		echo "h$n: $received packets received, $wrong with wrong ICRC," \
 			"$malformed malformed, $again sent again by both nodes"
-		(( received >= 100 && wrong <= again && malformed == 0 ))
+		(( received >= 100 && wrong <= most && malformed == 0 ))
 	done
 }
 
@@ -150,7 +150,9 @@ check macsec 90 macsec
 h1 ping -q -c 1 $ip2 >/dev/null
 carries macsec
 check macsec-encrypted 60 encrypted
-check macsec-icrc 60 right
+# MACsec can change the order of packets, which makes a node ask for the 17
+# packets of a message again.
+check macsec-icrc 60 right 17
 
 for mode in transport tunnel; do
 	hosts --mtu 9000

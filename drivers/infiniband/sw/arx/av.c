@@ -10,7 +10,6 @@
 
 #include "av.h"
 #include "compat.h"
-#include "qp.h"
 #include "wire.h"
 
 /* Address vectors with a cache of routes, and their number. */
@@ -334,24 +333,17 @@ int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr)
 }
 
 /**
- * arx_destroy_ah - verb
+ * arx_ah_destroy - the end of an AH
  * @ib: AH; the core frees it afterwards
- * @flags: whether it may sleep; it does for applications
  *
- * WQEs that an application has posted before name the AH by its number, so they
- * are copied first. A kernel consumer's WQEs hold the address vector.
- *
- * Return: 0.
+ * Context: any.
  */
-int arx_destroy_ah(struct ib_ah *ib, u32 flags)
+void arx_ah_destroy(struct ib_ah *ib)
 {
 	struct arx_dev *dev = to_arx_dev(ib->device);
 	struct arx_ah *ah = to_arx_ah(ib);
 
-	if (ib->uobject) {
-		arx_qp_take_datagrams(ib->pd);
+	if (ib->uobject)
 		arx_ids_remove(&dev->ahs, &ah->av->id);
-	}
 	arx_ah_end(ib);
-	return 0;
 }

@@ -103,6 +103,6 @@ int arx_create_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 int arx_create_user_ah(struct ib_ah *ib, struct rdma_ah_init_attr *init,
 		       struct ib_udata *udata);
 int arx_query_ah(struct ib_ah *ib, struct rdma_ah_attr *attr);
-int arx_destroy_ah(struct ib_ah *ib, u32 flags);
+void arx_ah_destroy(struct ib_ah *ib);
 
 #endif /* ARX_AV_H */

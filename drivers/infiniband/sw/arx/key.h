@@ -161,9 +161,10 @@ static inline bool arx_key_allows(const struct arx_key *key,
 	/* Pairs with the release in arx_key_grant(). */
 	if (smp_load_acquire(&key->state) != ARX_KEY_VALID)
 		return false;
+	if (READ_ONCE(key->value) != use->value)
+		return false;
 	/* Pairs with the release in arx_key_change(). */
-	if (READ_ONCE(key->value) != use->value ||
-	    smp_load_acquire(&key->pd) != use->pd)
+	if (smp_load_acquire(&key->pd) != use->pd)
 		return false;
 	if (use->access & ~READ_ONCE(key->access))
 		return false;

@@ -336,17 +336,11 @@ static void arx_qp_leave_pd(struct arx_qp *qp)
 	mutex_unlock(&pd->lock);
 }
 
-/**
- * arx_qp_take_datagrams - copy the WQEs that name AHs of a domain
- * @ib: domain of an application
- *
- * The application may destroy an AH as soon as it has posted the WQEs that name
- * the AH: then they must be sent nevertheless. The copies hold the address
- * vector. WQEs for which arx_requester_take() finds no room stay behind.
- *
- * Context: may sleep. A QP that is being destroyed waits for the mutex.
+/*
+ * Copy the WQEs that name AHs of a domain. WQEs for which arx_requester_take()
+ * finds no room stay behind. A QP that is being destroyed waits for the mutex.
  */
-void arx_qp_take_datagrams(struct ib_pd *ib)
+static void arx_qp_take_datagrams(struct ib_pd *ib)
 {
 	struct arx_pd *pd = to_arx_pd(ib);
 	struct arx_qp *qp;
@@ -359,6 +353,25 @@ void arx_qp_take_datagrams(struct ib_pd *ib)
 		cond_resched();
 	}
 	mutex_unlock(&pd->lock);
+}
+
+/**
+ * arx_destroy_ah - verb
+ * @ib: AH; the core frees it afterwards
+ * @flags: whether it may sleep; it does for applications
+ *
+ * An application may destroy an AH as soon as it has posted the WQEs that name
+ * the AH: they must be sent nevertheless. So they are copied first; the copies
+ * hold the address vector. A kernel consumer's WQEs hold it themselves.
+ *
+ * Return: 0.
+ */
+int arx_destroy_ah(struct ib_ah *ib, u32 flags)
+{
+	if (ib->uobject)
+		arx_qp_take_datagrams(ib->pd);
+	arx_ah_destroy(ib);
+	return 0;
 }
 
 static int arx_qp_create(struct arx_qp *qp, const struct arx_qp_kind *kind,

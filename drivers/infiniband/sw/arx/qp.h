@@ -632,8 +632,6 @@ static inline struct arx_qp *arx_qp_find(u32 qpn)
 	return id ? container_of(id, struct arx_qp, id) : NULL;
 }
 
-void arx_qp_take_datagrams(struct ib_pd *ib);
-
 static inline struct arx_dev *arx_qp_dev(const struct arx_qp *qp)
 {
 	return to_arx_dev(qp->ib.device);

@@ -8,12 +8,8 @@ source "$(dirname "$0")/lib.sh"
 modprobe -a "${driver/rxe/rdma_rxe}" macvlan
 
 # gid HOST N: index of the GID fd00::N of the host's device
-gid() {
-	ip netns exec "$1" grep -l "fd00:.*:000$2\$" \
-		/sys/class/infiniband/"$driver${1#h}"/ports/1/gids/* |
-		sed 's,.*/,,' | head -n 1 | grep .
-}
-no_gid() { not gid "$@"; }
+gid() { gid_index "$1" "fd00::$2,"; }
+has_gid() { [[ $(gid "$@") ]]; }
 
 # The device of node 1 has an address in the namespace pod.
 nodes() {
@@ -37,7 +33,7 @@ pod() {
 	ip -n pod link set lo up
 	ip -n pod link set pod0 up
 	ip -n pod address add fd00::3/64 dev pod0 nodad
-	until_true 10 gid h1 3
+	until_true 10 has_gid h1 3
 	ip netns exec pod ping -q -c 1 -W 5 fd00::2
 }
 
@@ -59,7 +55,7 @@ namespace_ends() {
 	kill -STOP $client $server
 	nap 0.5
 	ip netns del pod
-	until_true 20 no_gid h1 3
+	until_true 20 not has_gid h1 3
 	# The memory of a namespace is freed when the next one has ended.
 	for n in 1 2; do
 		ip netns add other

@@ -17,7 +17,7 @@ static LIST_HEAD(arx_avs);
 static unsigned int arx_num_avs;
 static DEFINE_SPINLOCK(arx_avs_lock);	/* protects both */
 
-/* Address vectors whose routes are forgotten with bottom halves off. */
+/* So many address vectors are processed before bottom halves are on again. */
 #define ARX_AV_FORGET	64
 
 static int arx_av_add_cache(struct arx_av *av, gfp_t gfp)
@@ -47,9 +47,9 @@ static void arx_av_remove_cache(struct arx_av *av)
 /**
  * arx_av_forget_routes - release all routes in caches
  *
- * An address vector that is created or freed meanwhile changes the number of
- * those that are left: each one that was there before gets its turn, because
- * new ones have their place behind it.
+ * The first address vector of the list loses its routes and goes to the end, as
+ * many times as there were address vectors at first. New ones are added at the
+ * end, so each one that was there at first gets its turn.
  *
  * Context: may sleep; nobody uses the caches, see arx_net_forget_routes().
  */

@@ -251,7 +251,10 @@ static __cold bool arx_completer_note(struct arx_qp *qp)
 
 	if (loss)
 		return true;
-	/* A memory cgroup at its limit, as most are, must not cost packets. */
+	/*
+	 * May exceed the limit of the memory cgroup: page cache often fills a
+	 * cgroup up to its limit.
+	 */
 	loss = arx_charged_zalloc(qp->memcg, sizeof(*loss), GFP_ATOMIC);
 	if (!loss)
 		return false;

@@ -622,6 +622,7 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 	bool closed = resp->closing;
 	struct arx_kept *kept;
 
+	/* The share before held back the NAK for the next gap, and the ACK. */
 	if (resp->closing)
 		resp->nak_sent = false;
 	resp->closing = false;

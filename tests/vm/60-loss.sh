@@ -281,6 +281,19 @@ memory_back() {
 		"memory-rc: fail=memory_back qp=rc"
 }
 
+# Queued packets do not hold pages of a dma-buf, whose exporter takes them back.
+buffer_back() {
+	local cases=buffer_sent_back,buffer_sent_last_back,buffer_read_back
+	local status=0
+	clear_link
+	h1 tc qdisc add dev eth0 root netem delay 300ms limit 10000
+	insmod "/arx/build/$(uname -r)/arx_exporter.ko"
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		"buffer: fail=$cases" || status=1
+	rmmod arx_exporter
+	return $status
+}
+
 if full; then
 	messages=1600 atomics=10000	# 100 MB
 elif debug_kernel; then
@@ -298,6 +311,7 @@ if debug_kernel && ! full; then
 	check slow-link 60 slow_link
 	check full-queue 60 full_queue
 	check memory-back 60 memory_back
+	check buffer-back 60 buffer_back
 	check cut-off 60 cut_off
 	check classes 60 marked classes
 	check parameters 90 marked parameters
@@ -326,6 +340,7 @@ if full; then
 	controlled delay check codel-link 60 marking_link codel fq_codel
 fi
 check memory-back 60 memory_back
+check buffer-back 60 buffer_back
 check cut-off 60 cut_off
 check classes 60 marked classes
 check parameters 90 marked parameters

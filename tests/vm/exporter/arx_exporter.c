@@ -3,7 +3,8 @@
  * A dma-buf exporter that moves its buffers to other memory, and revokes them,
  * when a program says so. Like any exporter it keeps a buffer in place while
  * the buffer is mapped for the kernel. It poisons memory that a buffer has
- * left, so that an importer that goes on to use that memory is noticed.
+ * left, so that an importer that goes on to use that memory is noticed, and
+ * warns if anybody holds the memory's pages.
  */
 
 #include <linux/dma-buf.h>
@@ -36,6 +37,7 @@ struct movable {
 
 static void leave_page(struct page *page)
 {
+	WARN_ON_ONCE(page_count(page) != 1);
 	memset(page_address(page), POISON, PAGE_SIZE);
 	__free_page(page);
 }

@@ -4280,6 +4280,136 @@ static bool memory_back(const struct config *c)
 	return !has_failed();
 }
 
+/* A region of A in all of @fd's buffer, with data that A has read from B. */
+static struct ibv_mr *fill_buffer(struct end *e, int fd)
+{
+	struct ibv_mr *mr = NULL;
+
+	if (is(A)) {
+		mr = ibv_reg_dmabuf_mr(e->pd, 0, MEM, DMABUF_IOVA, fd,
+				       ACCESS_ALL);
+		if (!mr)
+			failed("ibv_reg_dmabuf_mr: %s", strerror(errno));
+	} else {
+		memset(e->mem.base, SENT, MEM);
+	}
+	ctl_barrier();
+	if (mr) {
+		struct ibv_sge to = { DMABUF_IOVA, MEM, mr->lkey };
+
+		post(e, request(e, 1, IBV_WR_RDMA_READ, &to));
+		expect(e, 1, IBV_WC_SUCCESS);
+	}
+	ctl_barrier();
+	if (is(B))
+		repoison(e, 0, MEM);
+	return mr;
+}
+
+/* The region and the buffer end while packets with A's data are queued. */
+static void leave_buffer(struct end *e, struct ibv_mr *mr, int fd)
+{
+	to_state(e, IBV_QPS_ERR);
+	check_zero(ibv_dereg_mr(mr), "ibv_dereg_mr");
+	close(fd);
+}
+
+/* A sends @n pieces of @len bytes, the last ones from the buffer. */
+static void send_buffer(struct end *e, struct ibv_mr *mr, int fd, int n,
+			uint32_t len)
+{
+	struct ibv_sge sge[2] = { piece(e, 0, len) };
+	struct ibv_send_wr wr = request(e, 2, IBV_WR_SEND, sge);
+
+	if (is(B)) {
+		post_recv(e, 1, 0, n * len);
+		ctl_barrier();
+		expect_sent(e, 0, n * len);
+		repoison(e, 0, n * len);
+		return;
+	}
+	ctl_barrier();
+	if (!mr)
+		return;
+	sge[n - 1] = (struct ibv_sge){ DMABUF_IOVA, len, mr->lkey };
+	wr.num_sge = n;
+	post(e, wr);
+	leave_buffer(e, mr, fd);
+}
+
+/*
+ * B reads the buffer. The SEND behind the READ tells A that the READ was
+ * executed; the last responses leave soon after that.
+ */
+static void read_buffer(struct end *e, struct ibv_mr *mr, int fd)
+{
+	struct ibv_sge to = piece(e, 0, MEM);
+
+	if (is(A))
+		post_recv(e, 3, 0, 64);
+	ctl_swap(&e->me, &e->peer, sizeof(e->me));
+	if (is(B)) {
+		post(e, request(e, 1, IBV_WR_RDMA_READ, &to));
+		post_send(e, 2, 0, 64);
+		expect_sent(e, 0, MEM);
+		repoison(e, 0, MEM);
+	} else if (mr) {
+		expect(e, 3, IBV_WC_SUCCESS);
+		usleep(20000);
+		leave_buffer(e, mr, fd);
+	}
+}
+
+enum buffer_use { BUFFER_SENT, BUFFER_SENT_LAST, BUFFER_READ };
+
+/*
+ * Packets wait on their way (the script delays them) when A's region in a
+ * dma-buf ends, and then the buffer: its exporter, which warns if anybody holds
+ * the pages, writes to them and frees them. B gets the data. Not in "all".
+ */
+static bool buffer_back(const struct config *c, enum buffer_use use)
+{
+	int fd = 0, other;
+	struct ibv_mr *mr;
+	struct end e;
+
+	exporter = open("/dev/arx-exporter", O_RDWR | O_CLOEXEC);
+	if (is(A))
+		fd = make_movable(MEM);
+	ctl_swap(&fd, &other, sizeof(fd));
+	if (fd < 0 || other < 0)
+		return skipped("no such buffer here");
+	if (end_open(&e, c, NULL)) {
+		mr = fill_buffer(&e, fd);
+		e.me.rkey[0] = mr ? mr->rkey : 0;
+		e.me.addr[0] = DMABUF_IOVA;
+		if (use == BUFFER_READ)
+			read_buffer(&e, mr, fd);
+		else
+			send_buffer(&e, mr, fd, use == BUFFER_SENT ? 1 : 2,
+				    MEM / 2);
+	}
+	end_close(&e);
+	close(exporter);
+	return !has_failed();
+}
+
+static bool buffer_sent_back(const struct config *c)
+{
+	return buffer_back(c, BUFFER_SENT);
+}
+
+/* The first half of the packets hold memory that can be held. */
+static bool buffer_sent_last_back(const struct config *c)
+{
+	return buffer_back(c, BUFFER_SENT_LAST);
+}
+
+static bool buffer_read_back(const struct config *c)
+{
+	return buffer_back(c, BUFFER_READ);
+}
+
 /* ---- order of packets from two CPUs ---- */
 
 /*
@@ -4858,6 +4988,9 @@ const struct fail_case fail_cases[] = {
 	{ "resize_busy", resize_busy },
 	{ "cut_off", cut_off },
 	{ "memory_back", memory_back },
+	{ "buffer_sent_back", buffer_sent_back },
+	{ "buffer_sent_last_back", buffer_sent_last_back },
+	{ "buffer_read_back", buffer_read_back },
 	{ "device_gone", device_gone },
 	{ "two_cpus", two_cpus },
 };

@@ -440,6 +440,7 @@ static bool named(const char *list, const char *name)
 		return strcmp(name, "cut_off") && strcmp(name, "device_gone") &&
 		       /* they need the script's help */
 		       strcmp(name, "memory_back") &&
+		       !strstr(name, "buffer_") &&
 		       strcmp(name, "two_cpus"); /* and this one a second CPU */
 	for (at = strstr(list, name); at; at = strstr(at + 1, name))
 		if ((at == list || at[-1] == ',') &&

@@ -43,7 +43,10 @@ static struct page *arx_dmabuf_find(const struct arx_dmabuf *buf, size_t at)
 	return page && pfn_valid(page_to_pfn(page)) ? page : NULL;
 }
 
-/* True if packets can refer to all pages of the buffer. */
+/*
+ * True if all of the buffer is pages that the kernel counts. Packets do not
+ * refer to the pages: their counts are the exporter's (arx_iter_may_hold()).
+ */
 static bool arx_dmabuf_is_pages(const struct arx_dmabuf *buf)
 {
 	size_t at;

@@ -37,7 +37,8 @@ struct arx_piece {
  *	it registers with it
  *
  * Used only in a section, or through a key that is held. The data path holds no
- * references: packets in flight hold their pages instead.
+ * references: packets in flight hold their pages instead, or a copy of memory
+ * of a dma-buf.
  */
 struct arx_mr {
 	struct arx_key key;

@@ -260,6 +260,23 @@ static inline void *arx_iter_next(struct arx_iter *it, u32 max, u32 *len)
 	return at;
 }
 
+/**
+ * arx_iter_may_hold - whether packets may hold pages of the payload
+ * @it: iterator over the memory of keys, after arx_iter_next()
+ *
+ * An exporter frees or reuses the pages of a dma-buf when nobody uses the
+ * buffer any more, whatever the pages' own counts are. The region, which uses
+ * the buffer, may end while packets are queued.
+ *
+ * Context: within the RCU read section in which the iterator was made.
+ * Return: true if a page that is held gets no other use: a page of the bytes
+ * that arx_iter_next() returned last.
+ */
+static inline bool arx_iter_may_hold(const struct arx_iter *it)
+{
+	return it->key->kind != ARX_KEY_DMABUF;
+}
+
 /* Errors of a copy. */
 enum arx_copy_error {
 	ARX_COPY_OK,
@@ -283,8 +300,8 @@ enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
  * @len: payload bytes
  * @mtu: path MTU of the QP that made the run. The receiver measures by its own
  * @payload: @len bytes
- * @payload_stable: the payload's memory is stable until the peer has it,
- *	so packets may refer to it
+ * @payload_stable: the payload is memory of keys and stable until the peer has
+ *	it, so packets may refer to what arx_iter_may_hold() allows
  * @more: another request for the same QP follows at once, so responses may wait
  * @polled: a NIC delivered packets together and may have more
  * @packets: received packets that hold @payload, linked by ->next. A stage that

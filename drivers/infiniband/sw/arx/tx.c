@@ -5,6 +5,7 @@
  * Payload whose memory is stable is not copied: the packets hold its pages. (If
  * an application changes the memory before the completion, the peer may see the
  * change; retransmissions of acknowledged packets are ignored by the peer.)
+ * Memory of a dma-buf is copied: see arx_iter_may_hold().
  */
 
 #include <linux/pkt_sched.h>
@@ -37,7 +38,8 @@
  * @run: the run; its payload iterator advances
  * @headroom: bytes in front of the BTH
  * @linear: packets with up to this much payload have it copied
- * @hold: refer to the payload's pages, if they can be held
+ * @hold: refer to the payload's pages, if they can be held; cleared when it is
+ *	found that they may not
  * @page: the last page that was found fit to be held
  */
 struct arx_tx {
@@ -156,7 +158,9 @@ static bool arx_tx_add_page(struct arx_tx *tx, struct sk_buff *skb, void *p,
 /*
  * Refer to the payload's pages. Each page is held by itself, because contiguous
  * pages need not be one folio. -E2BIG: there are too many, or some cannot be
- * held (slab); the packet is unchanged, the iterator is not.
+ * held (slab, dma-buf); the packet is unchanged, the iterator is not. For
+ * memory of a dma-buf @tx->hold is cleared, too: one copy of all is better than
+ * single packets, each of which meets the buffer.
  */
 static int arx_tx_add_pages(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 {
@@ -168,6 +172,9 @@ static int arx_tx_add_pages(struct arx_tx *tx, struct sk_buff *skb, u32 len)
 
 		if (!p)
 			return -EFAULT;
+		tx->hold = arx_iter_may_hold(&tx->run->payload);
+		if (!tx->hold)
+			return __pskb_trim(skb, headers) ?: -E2BIG;
 		len -= n;
 		while (n) {
 			u32 m = min_t(u32, n, PAGE_SIZE - offset_in_page(p));

@@ -196,11 +196,14 @@ static inline uint32_t arx_cq_pending(const struct arx_cq *cq)
 
 /*
  * True if no CQE is queued and none will come: a removed device leaves its
- * rings behind.
+ * rings behind. The kernel sets the flag after the last CQE, so a CQE that came
+ * since the caller looked counts as queued.
  */
 static inline bool arx_cq_gone(const struct arx_cq *cq)
 {
-	return unlikely(arx_load_relaxed(&cq->ring.hdr->flags) & ARX_RING_GONE);
+	return unlikely(arx_load_acquire(&cq->ring.hdr->flags) &
+			ARX_RING_GONE) &&
+	       !arx_cq_pending(cq);
 }
 
 /*

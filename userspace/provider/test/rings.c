@@ -687,6 +687,29 @@ static void poll_cq__device_gone(void)
 	cq_free(&cq);
 }
 
+/* What was queued when the device went is polled, then there is an error. */
+static void poll_cq__device_gone_later(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc wc[4];
+	struct arx_cq cq;
+
+	cq_init(&cq, 8);
+	complete(&cq, QPN, 1, false, 0);
+	complete(&cq, QPN, 2, false, 0);
+	cq.ring.hdr->flags = ARX_RING_GONE;
+	CHECK(!arx_poll_cq(&cq.vcq.cq, 0, wc));
+	CHECK(arx_poll_cq(&cq.vcq.cq, 1, wc) == 1 && wc->wr_id == 1);
+	CHECK(!arx_poll_cq(&cq.vcq.cq, 0, wc));
+	CHECK(!ibv_start_poll(&cq.vcq.cq_ex, &attr));
+	CHECK(ibv_next_poll(&cq.vcq.cq_ex) == EIO);
+	ibv_end_poll(&cq.vcq.cq_ex);
+	CHECK(arx_poll_cq(&cq.vcq.cq, 0, wc) == -EIO);
+	CHECK(arx_poll_cq(&cq.vcq.cq, 4, wc) == -EIO);
+	CHECK(ibv_start_poll(&cq.vcq.cq_ex, &attr) == EIO);
+	cq_free(&cq);
+}
+
 static void cq_ex__post_while_polling(void)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
@@ -986,6 +1009,7 @@ int main(void)
 	post_srq_recv__device_gone();
 	poll_cq__fields();
 	poll_cq__device_gone();
+	poll_cq__device_gone_later();
 	cq_ex__post_while_polling();
 	cq_clean__keeps_the_others();
 	cq_clean__of_an_srq();

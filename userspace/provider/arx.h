@@ -206,6 +206,17 @@ struct arx_deferred {
 };
 
 /**
+ * struct arx_asked - requests for an event whose events may still be read
+ * @requests: number of requests, and 2 for more
+ * @any: how many events must be read until a request for an event at any
+ *	completion has had its event
+ */
+struct arx_asked {
+	uint16_t requests;
+	uint16_t any;
+};
+
+/**
  * struct arx_cq - completion queue
  * @vcq: the core's part
  * @ring: CQEs
@@ -223,10 +234,8 @@ struct arx_deferred {
  * @deferred: written by threads that post; apart from fields that pollers write
  * @arm_lock: protects arming, which an application may do while it polls; taken
  *	inside @lock when the ring changes
- * @requests: events that may still be read: one for each request for an event,
- *	and 2 for more
- * @any: how many of these must be read until a request for an event at any
- *	completion has had its event
+ * @asked: changed by compare and exchange: the thread that reads events is
+ *	often another than the one that arms, also if the CQ needs no locks
  * @parent: parent domain in which it was created, or NULL
  */
 struct arx_cq {
@@ -242,8 +251,7 @@ struct arx_cq {
 	uint32_t place;
 	struct arx_deferred deferred;
 	struct arx_lock arm_lock;
-	uint8_t requests;
-	uint8_t any;
+	_Atomic(struct arx_asked) asked;
 	struct ibv_pd *parent;
 };
 

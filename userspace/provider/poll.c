@@ -345,6 +345,21 @@ void arx_cq_clean_srq(struct arx_cq *cq, uint32_t srqn)
 	arx_cq_clean_if(cq, arx_is_of_srq, srqn);
 }
 
+/* Count a request for an event; return the counts with it. */
+static struct arx_asked arx_cq_ask(struct arx_cq *cq, bool any)
+{
+	struct arx_asked old = atomic_load(&cq->asked), new;
+
+	do {
+		new = old;
+		if (new.requests < 2)
+			new.requests++;
+		if (any)
+			new.any = new.requests;
+	} while (!atomic_compare_exchange_weak(&cq->asked, &old, new));
+	return new;
+}
+
 /**
  * arx_req_notify_cq - ask for an event at the next completion
  * @ibcq: the CQ
@@ -361,16 +376,14 @@ void arx_cq_clean_srq(struct arx_cq *cq, uint32_t srqn)
 int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct arx_cq *cq = to_arx_cq(ibcq);
+	struct arx_asked asked;
 	uint32_t arm;
 
 	arx_lock(&cq->arm_lock);
-	if (cq->requests < 2)
-		cq->requests++;
-	if (!solicited_only)
-		cq->any = cq->requests;
+	asked = arx_cq_ask(cq, !solicited_only);
 	arm = arx_load_relaxed(&cq->ring.hdr->arm) & ~ARX_CQ_ARM_SOLICITED;
 	arm += ARX_CQ_ARM_SEQ;
-	if (!cq->any)
+	if (!asked.any)
 		arm |= ARX_CQ_ARM_SOLICITED;
 	arx_store_release(&cq->ring.hdr->arm, arm);
 	arx_full_barrier();					/* F */
@@ -382,17 +395,21 @@ int arx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 /**
  * arx_cq_event - the application has read an event of a CQ
  * @ibcq: the CQ
+ *
+ * Context: any thread, also while another one arms a CQ without locks.
  */
 void arx_cq_event(struct ibv_cq *ibcq)
 {
 	struct arx_cq *cq = to_arx_cq(ibcq);
+	struct arx_asked old = atomic_load(&cq->asked), new;
 
-	arx_lock(&cq->arm_lock);
-	if (cq->requests)
-		cq->requests--;
-	if (cq->any)
-		cq->any--;
-	arx_unlock(&cq->arm_lock);
+	do {
+		new = old;
+		if (new.requests)
+			new.requests--;
+		if (new.any)
+			new.any--;
+	} while (!atomic_compare_exchange_weak(&cq->asked, &old, new));
 }
 
 /* ------------------------------------------------------------------------ */

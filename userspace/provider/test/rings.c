@@ -995,6 +995,46 @@ static void threads__in_order(void)
 	cq_free(&cq);
 }
 
+/* ------------------------------------------------------------------------ */
+/* One thread arms a CQ without locks, another one reads its events. */
+
+enum { ARMINGS = 1000000 };
+
+struct reader {
+	struct arx_cq *cq;
+	atomic_bool end;
+};
+
+static void *reader_thread(void *arg)
+{
+	struct reader *r = arg;
+
+	while (!atomic_load(&r->end))
+		arx_cq_event(&r->cq->vcq.cq);
+	return NULL;
+}
+
+/* An event that is read meanwhile does not weaken the request. */
+static void req_notify__while_events_are_read(void)
+{
+	struct reader r = {};
+	pthread_t reader;
+	struct arx_cq cq;
+	int n;
+
+	cq_init(&cq, 8);
+	arx_lock_init(&cq.arm_lock, false);
+	r.cq = &cq;
+	CHECK(!pthread_create(&reader, NULL, reader_thread, &r));
+	for (n = 0; n < ARMINGS; n++) {
+		arx_req_notify_cq(&cq.vcq.cq, 0);
+		CHECK(!(cq.ring.hdr->arm & ARX_CQ_ARM_SOLICITED));
+	}
+	atomic_store(&r.end, true);
+	pthread_join(reader, NULL);
+	cq_free(&cq);
+}
+
 int main(void)
 {
 	post_send__list_is_one_kick();
@@ -1018,6 +1058,7 @@ int main(void)
 	qp_table__random(true);
 	qp_table__random(false);
 	threads__in_order();
+	req_notify__while_events_are_read();
 	puts("libarx rings: all good");
 	return 0;
 }

@@ -3,8 +3,9 @@
  * Memory of a dma-buf. The device has no DMA, so the CPU accesses the buffer.
  * The exporter maps the buffer for the kernel, which keeps the buffer in place.
  * Access begins and ends with the region. The data path uses the pages by their
- * addresses in the direct map. Buffers without such pages (memory of a card)
- * are refused.
+ * addresses in the direct map, not by the exporter's mapping: if that is not
+ * cached, an atomic through it is a fault on some CPUs (arm64). Buffers without
+ * such pages (memory of a card) are refused.
  */
 
 #include <linux/dma-buf.h>

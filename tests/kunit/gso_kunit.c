@@ -713,9 +713,8 @@ static void uso__cards(struct kunit *test)
 		rcu_read_lock();
 		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, false),
 				    cards[i].usable, "%s", cards[i].name);
-		/* No virtio card: the IPv4 identification is not known. */
-		KUNIT_EXPECT_EQ(test, arx_uso_usable(netdev, true),
-				!!cards[i].flags);
+		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, true),
+				    cards[i].usable, "%s", cards[i].name);
 		rcu_read_unlock();
 	}
 }

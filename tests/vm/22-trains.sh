@@ -1,10 +1,11 @@
 #!/bin/bash
 # Trains: virtio cards of Debian trixie's QEMU, joined by a wire, get packets of
 # arx to split (uso.c). The other card gets trains, or the host splits them, or
-# nobody sends trains. Also on VLANs, and to rdma_rxe.
+# nobody sends trains. Also on VLANs, to rdma_rxe, and if a card numbers packets
+# in another way than Linux (trial.c).
 # kernels: 6.12 newest
 # left: 6.12
-# timeout: 400
+# timeout: 500
 # qemu: trixie
 
 source "$(dirname "$0")/lib.sh"
@@ -61,6 +62,75 @@ between() {
 	done
 }
 
+# numbers N: half of the packets that the other card made of trains reach node N
+# with another IPv4 identification: those with an odd PSN. Only trains have UDP
+# checksums. Packets that GRO joins would have to be numbered one by one.
+numbers() {
+	h"$1" ethtool -K nic0 gro off
+	h"$1" nft -f - <<-EOF
+		table netdev other {
+			chain card {
+				type filter hook ingress device nic0 priority 0
+				udp dport 4791 udp checksum != 0 \
+					@th,159,1 1 ip id set 0x4321
+			}
+		}
+	EOF
+}
+
+numbers_again() {
+	h"$1" nft flush ruleset
+	h"$1" ethtool -K nic0 gro on
+}
+
+# lossy LEAST MOST COMMAND...: COMMAND must succeed, this many trains that were
+# watched are lost meanwhile, and most packets are not of trains.
+lossy() {
+	local least=$1 most=$2 lost sent uso
+	lost=$(count lost_uso_trains) sent=$(count sent_pkts) \
+		uso=$(count sent_uso_pkts)
+	"${@:3}"
+	lost=$(($(count lost_uso_trains) - lost)) \
+		sent=$(($(count sent_pkts) - sent)) \
+		uso=$(($(count sent_uso_pkts) - uso))
+	echo "$lost trains lost, $uso packets of $sent"
+	(( lost >= least && lost <= most && uso * 4 < sent ))
+}
+
+# other CASE: between both nodes, IPv4
+other() {
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "other-$1"
+}
+
+# To a peer that goes back to the first packet it misses
+other_rxe() {
+	local lost
+	lost=$(counter "$dev1" lost_uso_trains h1)
+	verify -f 4 -a "h1:$dev1" -b h2:rxe2 \
+		'other-rxe: op=write,send size=65537 count=60 limit=40' \
+		'other-rxe-single: op=write size=16384 window=1 count=30 limit=40' \
+		'other-rxe-read: op=read both=1 size=65537 count=100 limit=40'
+	lost=$(($(counter "$dev1" lost_uso_trains h1) - lost))
+	echo "$lost trains lost"
+	(( lost >= 24 ))
+}
+
+trains_leave() { (( $(counter "$dev1" sent_uso_pkts h1) > $1 )); }
+# The card begins to number otherwise while a QP sends trains.
+turns_other() {
+	local before sent
+	h1 nft flush ruleset
+	h2 nft flush ruleset
+	before=$(count lost_uso_trains) sent=$(counter "$dev1" sent_uso_pkts h1)
+	other 'later: op=mix size=16384 both=1 count=6000 limit=40' &
+	until_true 20 trains_leave $((sent + 1000))
+	numbers 1
+	numbers 2
+	wait $!
+	echo "$(($(count lost_uso_trains) - before)) trains lost"
+	(( $(count lost_uso_trains) >= before + 8 ))
+}
+
 # With rdma_rxe on node 2, which must accept what a card makes of trains
 rxe_joined_by() {
 	local netdevs n
@@ -82,6 +152,9 @@ if [[ $ARX_KERNEL == newest && $driver == arx ]]; then
 	check rxe-splits 10 splits
 	check rxe-uso 120 uso 1 500 999999 \
 		between rxe-uso "$dev1" rxe2 timeout=17
+	check rxe-numbers 20 numbers 2
+	check rxe-other 120 other_rxe
+	check rxe-numbers-again 20 numbers_again 2
 	check rxe-icrc 60 eval '(( $(counter $dev1 rcvd_icrc_err h1) == 0 ))'
 	check rxe-down 60 arx-hosts down
 fi
@@ -102,6 +175,27 @@ check host-splits 60 offloads rx-gro-hw off
 check host-uso 60 uso 1 1000 999999 between host "$dev1" "$dev2"
 check answers-once 60 answers_once
 check host-icrc 60 checked
+# A card that numbers packets in another way than Linux. The stages of both
+# nodes that send data lose eight trains each, at most, and make no more. (READs
+# tell late what has arrived.) A message of one train, with nothing behind it:
+# the peer does not notice the loss, and the timer expires.
+for n in 1 2; do check numbers-$n 20 numbers $n; done
+for op in write send; do
+	check "other-$op" 60 lossy 16 16 other \
+		"$op: op=$op size=65537 both=1 count=200"
+done
+check other-read 60 lossy 9 16 other 'read: op=read size=65537 both=1 count=200'
+check other-single 60 lossy 16 16 other \
+	'single: op=write size=16384 window=1 both=1 count=60'
+check other-atomics 60 other 'atomics: op=faa,cas size=8 both=1 count=500'
+check other-mix 60 other 'mix: op=mix size=8192 vary=1 both=1 count=300'
+check other-v6 60 uso 1 1000 999999 other 'v6: gid=v6 op=write size=65537 both=1 count=40'
+check other-uc 60 uso 1 0 0 other 'uc: qp=uc gid=v6 op=write size=65537 count=20'
+check other-later 90 turns_other
+check other-no-retries 60 uso 1 0 0 other \
+	'no-retries: gid=v6 op=write size=65537 retry=0 count=20'
+for n in 1 2; do check numbers-again-$n 20 numbers_again $n; done
+check again 60 uso 1 1000 999999 between again "$dev1" "$dev2"
 check none 60 offloads tx-udp-segmentation off
 check none-uso 60 uso 1 0 0 between none "$dev1" "$dev2"
 check down 60 arx-hosts down

@@ -465,6 +465,7 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	req->flushes = false;
 	req->drained = false;
 	req->credit = ARX_SHARE_BYTES;
+	req->out.trial = (struct arx_trial) {};
 	comp->done = req->fetched;
 	comp->reported = req->fetched;
 	comp->rd_done = 0;
@@ -506,6 +507,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	resp->refused = false;
 	resp->ack_due = false;
 	resp->unacked = 0;
+	resp->out.trial = (struct arx_trial) {};
 	if (arx_qp_has_rq(qp)) {
 		WRITE_ONCE(qp->rq.ring.hdr->flags, 0);
 		arx_recvq_reset(&qp->rq);

@@ -20,6 +20,7 @@
 #include "keep.h"
 #include "recvq.h"
 #include "run.h"
+#include "trial.h"
 
 struct arx_cc;
 struct arx_cq;
@@ -74,6 +75,7 @@ static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
  * @sport: UDP source port
  * @tos: traffic class with ECN bits
  * @priority: of the packets in queues of this machine
+ * @again: some packets were sent before
  * @n: number of packets
  * @len: bytes from BTH to ICRC, of all
  * @largest: bytes of the largest packet
@@ -88,6 +90,7 @@ struct arx_tx_batch {
 	u16 sport;
 	u8 tos;
 	u32 priority;
+	bool again;
 	u32 n;
 	u32 len;
 	u32 largest;
@@ -111,6 +114,7 @@ struct arx_order {
  * struct arx_tx_out - the transmit side of a stage
  * @batch: packets that have not left yet
  * @order: packets that have left
+ * @trial: whether the peer gets packets that a card splits
  * @dropped: this machine dropped a part of the last batch. Nothing more is
  *	accepted until the stage has gone back and cleared this
  * @lost: if @dropped: PSN of the first packet that was dropped
@@ -118,6 +122,7 @@ struct arx_order {
 struct arx_tx_out {
 	struct arx_tx_batch batch;
 	struct arx_order order;
+	struct arx_trial trial;
 	bool dropped;
 	u32 lost;
 };
@@ -293,11 +298,13 @@ struct arx_rd {
  * @rd: the request that is answered: a first request, or the part that a
  *	duplicate asks for
  * @sent: response packets sent so far
+ * @again: some of its packets may have been sent before
  */
 struct arx_reply {
 	struct list_head link;
 	struct arx_rd rd;
 	u32 sent;
+	bool again;
 };
 
 /* What a NAK ends, and what reports that to the consumer. */

@@ -68,6 +68,7 @@ static struct arx_reply *arx_rdatomic_queue(struct arx_resp *resp,
 
 	reply->rd = *rd;
 	reply->sent = 0;
+	reply->again = rd->replay;
 	list_move_tail(&reply->link, next);
 	return reply;
 }
@@ -103,6 +104,7 @@ static void arx_rdatomic_queue_replay(struct arx_resp *resp,
 			arx_rdatomic_drop(resp, reply);
 			continue;
 		}
+		reply->again |= reply->sent;
 		reply->sent = 0;
 		if (place == &resp->due)
 			place = &reply->link;
@@ -329,6 +331,21 @@ static void arx_rdatomic_count(struct arx_qp *qp, enum arx_op op)
 	}
 }
 
+/*
+ * Store a request in place of the oldest one, whose response the peer has: it
+ * does not have more requests in flight at a time than negotiated.
+ */
+static void arx_rdatomic_store(struct arx_qp *qp, const struct arx_rd *rd)
+{
+	struct arx_resp *resp = &qp->resp;
+	struct arx_rd *slot = arx_rdatomic_slot(resp, resp->rd_next++);
+
+	if (slot->npkts &&
+	    arx_trial_ends(&resp->out.trial, arx_rdatomic_end(slot)))
+		arx_count(qp, LOST_USO);
+	*slot = *rd;
+}
+
 /**
  * arx_rdatomic_request - serve a READ, an atomic or the like with the expected
  *	PSN
@@ -375,7 +392,7 @@ int arx_rdatomic_request(struct arx_qp *qp, struct arx_run *run)
 	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;
 	resp->reports = h->flags & ARX_REPORTS;
-	*arx_rdatomic_slot(resp, resp->rd_next++) = rd;
+	arx_rdatomic_store(qp, &rd);
 	if (unlikely(arx_rdatomic_full(resp)))
 		arx_rdatomic_drop_replay(resp);
 	arx_rdatomic_queue(resp, &rd, &resp->due);
@@ -461,6 +478,7 @@ static void arx_rdatomic_headers(struct arx_qp *qp, struct arx_run *run,
 	run->mtu = qp->mtu;
 	arx_run_size(run, 0);
 	run->payload_stable = false;
+	run->again = false;
 	run->more = false;
 	run->packets = NULL;
 	arx_iter_none(&run->payload);
@@ -549,6 +567,7 @@ static void arx_rdatomic_begin_read(struct arx_qp *qp, struct arx_av *av,
 	arx_rdatomic_headers(qp, run, ARX_OP_READ_RESPONSE,
 			     arx_psn_add(reply->rd.psn, reply->sent));
 	run->h.msn = reply->rd.msn;
+	run->again = reply->again;
 	len = min(left, arx_send_max(qp, av, run->h.qpn, &qp->resp.out.batch));
 	if (len > max(most, qp->mtu))
 		len = max(round_down(most, qp->mtu), qp->mtu);
@@ -608,6 +627,7 @@ static int arx_rdatomic_send_atomic(struct arx_qp *qp, struct arx_av *av,
 	arx_rdatomic_headers(qp, &run, ARX_OP_ATOMIC_ACK, reply->rd.psn);
 	run.h.msn = reply->rd.msn;
 	run.h.orig = reply->rd.orig;
+	run.again = reply->again;
 	if (arx_rdatomic_send_run(qp, av, &run) == -EAGAIN)
 		return -EAGAIN;
 	reply->sent = 1;
@@ -734,6 +754,7 @@ static __cold void arx_rdatomic_take_back(struct arx_resp *resp)
 	bool after = false;
 
 	resp->out.dropped = false;
+	arx_trial_void(&resp->out.trial);
 	list_for_each_entry(reply, &resp->due, link) {
 		s32 in = arx_psn_diff(resp->out.lost, reply->rd.psn);
 

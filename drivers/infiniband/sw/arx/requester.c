@@ -294,6 +294,32 @@ static __cold bool arx_requester_fill(struct arx_qp *qp)
 	return fill == ARX_FILL_NONE && arx_psn_diff(una, req->psn) <= 0;
 }
 
+/* The peer may have acknowledged the train that is watched. */
+static void arx_requester_end_trial(struct arx_qp *qp, u32 una)
+{
+	if (arx_trial_ends(&qp->req.out.trial, una))
+		arx_count(qp, LOST_USO);
+}
+
+/*
+ * Packets from @una on are sent again. A peer that was not ready to receive has
+ * dropped packets that arrived; rnr_row, read first, says so until @una moves.
+ * A train of READs is judged by the responses, which may be lost instead.
+ */
+static __cold void arx_requester_doubt_trial(struct arx_qp *qp)
+{
+	/* rnr_row before @una */
+	bool refused = smp_load_acquire(&qp->comp.rnr_row);
+	struct arx_trial *trial = &qp->req.out.trial;
+	u32 una = arx_published(&qp->comp.una);
+
+	arx_requester_end_trial(qp, una);
+	if (refused)
+		arx_trial_void(trial);
+	else
+		arx_trial_again(trial, una);
+}
+
 /*
  * Go to the oldest PSN that is not acknowledged: back after a loss, forward
  * when an acknowledgment of an earlier transmission overtook a retransmission.
@@ -304,6 +330,8 @@ static void arx_requester_seek(struct arx_qp *qp)
 {
 	u32 from = qp->req.psn;
 
+	if (qp->req.out.trial.state)
+		arx_requester_doubt_trial(qp);
 	if (unlikely(READ_ONCE(qp->comp.loss)) && arx_requester_fill(qp))
 		return;
 	/* If @una moves after this, the next step seeks again. */
@@ -424,6 +452,7 @@ arx_requester_headers(struct arx_qp *qp, struct arx_swqe *swqe,
 	/* UC and UD complete at once, while packets may still be queued. */
 	run->payload_stable = arx_qp_is_acked(qp) &&
 		     !(swqe->wqe.flags & IB_SEND_INLINE);
+	run->again = arx_psn_diff(qp->req.nxt, qp->req.psn) > 0;
 	run->more = true;	/* answers wait for arx_requester_flush() */
 	run->polled = false;
 	run->packets = NULL;
@@ -945,6 +974,7 @@ static __cold enum arx_turn arx_requester_take_back(struct arx_qp *qp,
 	struct arx_tx_out *out = &qp->req.out;
 
 	out->dropped = false;
+	arx_trial_void(&out->trial);
 	if (arx_qp_may(qp, ARX_QP_FLUSH))
 		return turn == ARX_TURN_BLOCKED ? ARX_TURN_SPENT : turn;
 	if (arx_qp_is_acked(qp)) {
@@ -979,6 +1009,8 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 {
 	enum arx_turn turn = ARX_TURN_IDLE;
 
+	if (qp->req.out.trial.state)
+		arx_requester_end_trial(qp, arx_published(&qp->comp.una));
 	/* A turn checks for states without sending only at its beginning. */
 	if (arx_qp_may(qp, ARX_QP_SEND | ARX_QP_FLUSH))
 		turn = arx_requester_steps(qp, share);

@@ -481,6 +481,8 @@ static __cold void arx_responder_duplicate(struct arx_qp *qp,
 					   struct arx_run *run)
 {
 	arx_count(qp, DUPLICATE_REQUEST);
+	/* A response may have been in a train, or the ACK after it. */
+	arx_trial_again(&qp->resp.out.trial, run->h.psn);
 	switch (run->h.op) {
 	case ARX_OP_SEND:
 	case ARX_OP_WRITE:

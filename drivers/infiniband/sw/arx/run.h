@@ -302,6 +302,7 @@ enum arx_copy_error arx_iter_copy_to_end(struct arx_iter *to,
  * @payload: @len bytes
  * @payload_stable: the payload is memory of keys and stable until the peer has
  *	it, so packets may refer to what arx_iter_may_hold() allows
+ * @again: packets of the run were sent before
  * @more: another request for the same QP follows at once, so responses may wait
  * @polled: a NIC delivered packets together and may have more
  * @packets: received packets that hold @payload, linked by ->next. A stage that
@@ -319,6 +320,7 @@ struct arx_run {
 	u32 mtu;
 	struct arx_iter payload;
 	bool payload_stable;
+	bool again;
 	bool more;
 	bool polled;
 	struct sk_buff *packets;

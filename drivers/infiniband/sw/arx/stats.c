@@ -12,6 +12,7 @@ static const struct rdma_stat_desc arx_stat_descs[] = {
 	[ARX_CNT_SENT_BYTES].name = "sent_bytes",
 	[ARX_CNT_SENT_RUNS].name = "sent_runs",
 	[ARX_CNT_SENT_USO].name = "sent_uso_pkts",
+	[ARX_CNT_LOST_USO].name = "lost_uso_trains",
 	[ARX_CNT_RCVD_PKTS].name = "rcvd_pkts",
 	[ARX_CNT_RCVD_BYTES].name = "rcvd_bytes",
 	[ARX_CNT_RCVD_RUNS].name = "rcvd_runs",

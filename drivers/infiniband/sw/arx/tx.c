@@ -468,20 +468,57 @@ static bool arx_tx_joins(const struct arx_qp *qp,
 	       arx_gso_may_leave(netdev);
 }
 
+/* Watch the first of @trains, between which there may be packets. */
+static void arx_tx_watch(struct arx_tx_out *out, const struct sk_buff *trains)
+{
+	u32 from = out->batch.psn;
+	u32 psn = from;
+
+	for (; trains && !skb_is_gso(trains); trains = trains->next)
+		psn = arx_psn_add(psn, 1);
+	if (trains)
+		arx_trial_begin(&out->trial, from, psn);
+}
+
+/* True if a stage sends packets again that a card's splits have lost. */
+static bool arx_tx_recovers(const struct arx_qp *qp,
+			    const struct arx_tx_out *out)
+{
+	if (out != &qp->req.out)
+		return arx_qp_is_acked(qp);
+	return arx_qp_is_acked(qp) && qp->attr.timeout && qp->attr.retry_cnt;
+}
+
+/*
+ * True if the packets may leave as trains. Longer packets refer to their
+ * payload and are few; to copy the payload costs as much as their trains save.
+ * Packets that are sent again leave by themselves, because the card may be the
+ * cause of their loss.
+ */
+static bool arx_tx_may_train(const struct arx_qp *qp,
+			     const struct arx_tx_out *out)
+{
+	const struct arx_tx_batch *batch = &out->batch;
+
+	return batch->n > 1 && batch->largest <= ARX_TX_TRAIN &&
+	       arx_tx_recovers(qp, out) && !batch->again &&
+	       arx_trial_may(&out->trial) &&
+	       arx_uso_usable(dst_dev_rcu(batch->dst), batch->av->ipv4);
+}
+
 /*
  * Make trains for the card, if it splits UDP packets. Returns NULL if not, or
- * without memory. Longer packets refer to their payload and are few; to copy
- * the payload costs as much as their trains save.
+ * without memory.
  */
-static struct sk_buff *arx_tx_trains(struct arx_qp *qp,
-				     const struct arx_tx_batch *batch)
+static struct sk_buff *arx_tx_trains(struct arx_qp *qp, struct arx_tx_out *out)
 {
+	const struct arx_tx_batch *batch = &out->batch;
 	struct sk_buff *trains = NULL;
 
-	if (batch->n > 1 && batch->largest <= ARX_TX_TRAIN &&
-	    arx_uso_usable(dst_dev_rcu(batch->dst), batch->av->ipv4))
+	if (arx_tx_may_train(qp, out))
 		trains = arx_uso_make(batch->first, batch->largest);
 	if (trains) {
+		arx_tx_watch(out, trains);
 		arx_count_add(qp, ICRC_COMPUTED, batch->n);
 		arx_count_add(qp, SENT_USO, batch->n);
 	}
@@ -492,14 +529,14 @@ static struct sk_buff *arx_tx_trains(struct arx_qp *qp,
  * Bring the packets of a batch into the form in which they leave. Returns NULL
  * without memory: then they are gone.
  */
-static struct sk_buff *arx_tx_form(struct arx_qp *qp,
-				   const struct arx_tx_batch *batch)
+static struct sk_buff *arx_tx_form(struct arx_qp *qp, struct arx_tx_out *out)
 {
+	const struct arx_tx_batch *batch = &out->batch;
 	struct sk_buff *first = batch->first;
 	struct sk_buff *trains;
 
 	if (arx_tx_joins(qp, batch)) {
-		trains = arx_tx_trains(qp, batch);
+		trains = arx_tx_trains(qp, out);
 		if (trains)
 			return trains;
 		arx_gso_join(first, batch->n, batch->largest);
@@ -523,7 +560,7 @@ static void arx_tx_send(struct arx_qp *qp, struct arx_tx_out *out)
 	arx_count(qp, SENT_RUNS);
 	arx_count_add(qp, SENT_PKTS, batch->n);
 	arx_count_add(qp, SENT_BYTES, batch->len);
-	first = arx_tx_form(qp, batch);
+	first = arx_tx_form(qp, out);
 	if (!first) {
 		arx_tx_drop(qp, out, batch->psn, batch->n);
 		return;
@@ -661,6 +698,7 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 			       -ENETUNREACH : err;
 	}
 
+	batch->again |= run->again;
 	tx.headroom = arx_tx_headroom(av, batch->dst);
 	tx.linear = arx_tx_linear(batch->dst);
 	err = arx_tx_append(&tx, batch);

@@ -9,11 +9,14 @@
  * first packet of a WRITE has one header more than the following packets, so
  * the first packet leaves alone.
  *
+ * The ICRC covers the IPv4 identification, and no card says how it numbers the
+ * packets of a train. Here they count up by one from the number of the first,
+ * as Linux counts them. trial.c notices if a card does otherwise.
+ *
  * Trains are copies, in one piece of memory. By reference a packet takes two or
  * three fragments, so that a train would have no more packets than now.
  */
 
-#include <linux/device.h>
 #include <linux/if_vlan.h>
 #include <linux/netdevice.h>
 #include <net/ip.h>
@@ -34,18 +37,13 @@
 #define ARX_USO_PACKETS		64U
 
 /*
- * True if a netdev is a card, and a train can leave by it. A netdev that offers
- * NETIF_F_GSO_FRAGLIST takes joined packets instead, and is no card. The ICRC
- * covers the IPv4 identification, and cards do not say how they number the
- * packets of a train. Virtio cards leave the split to Linux, which counts up by
- * one from the identification of the train.
+ * True if a netdev is a card. One that offers NETIF_F_GSO_FRAGLIST takes joined
+ * packets, and is none.
  */
-static bool arx_uso_is_card(const struct net_device *netdev, bool ipv4)
+static bool arx_uso_is_card(const struct net_device *netdev)
 {
-	const struct device *parent = netdev->dev.parent;
-
-	return parent && !(netdev->features & NETIF_F_GSO_FRAGLIST) &&
-	       (!ipv4 || !strcmp(dev_driver_string(parent), "virtio_net"));
+	return netdev->dev.parent &&
+	       !(netdev->features & NETIF_F_GSO_FRAGLIST);
 }
 
 static bool arx_uso_fits(const struct net_device *netdev, bool ipv4)
@@ -55,7 +53,7 @@ static bool arx_uso_fits(const struct net_device *netdev, bool ipv4)
 
 	return netdev->features & NETIF_F_GSO_UDP_L4 &&
 	       netdev->features & csum &&
-	       (is_vlan_dev(netdev) || arx_uso_is_card(netdev, ipv4));
+	       (is_vlan_dev(netdev) || arx_uso_is_card(netdev));
 }
 
 static int arx_uso_fits_not(struct net_device *netdev,

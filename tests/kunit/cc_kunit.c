@@ -30,6 +30,7 @@
  * struct flow - a sender
  * @cc: its congestion control, if @engaged
  * @engaged: there was a loss or a mark
+ * @early: @psn at that time
  * @psn: PSN to send next
  * @timed: when the packet left that measures the round trip, 0: none does
  * @timed_psn: its PSN
@@ -41,6 +42,7 @@
 struct flow {
 	struct arx_cc cc;
 	bool engaged;
+	u32 early;
 	u32 psn;
 	u64 timed;
 	u32 timed_psn;
@@ -163,6 +165,8 @@ static void link_engage(struct link *l, struct flow *f)
 	arx_cc_init(&f->cc, PACKET, WINDOW, l->now);
 	arx_cc_control(&f->cc, f->ops, &l->params, 0, l->now);
 	f->engaged = true;
+	f->early = f->psn;
+	f->cc.early = f->in_flight;
 }
 
 static void link_notify(struct link *l, const struct news *news)
@@ -171,6 +175,8 @@ static void link_notify(struct link *l, const struct news *news)
 	u64 rtt = 0;
 
 	f->in_flight--;
+	if (news->psn + 1 == f->early)
+		f->cc.early = false;
 	if (news->lost) {
 		link_engage(l, f);
 		if (f->timed && f->timed_psn == news->psn)
@@ -387,6 +393,41 @@ static void cc__bottleneck(struct kunit *test)
 	KUNIT_EXPECT_LE(test, l->dropped, l->sent / 1000);
 }
 
+/* What the first window has put into the queue does not slow a flow down. */
+static const struct bottleneck starts[] = {
+	{ "200M", DCQCN, 200, 1000, 15, 1, 0, 200, 0, 850, 5500 },
+	{ "200M short queue", DCQCN, 200, 1000, 3, 1, 0, 200, 0, 850, 2000 },
+	{ "200M 1 ms", DCQCN, 200, 1000, 15, 1, 0, 1000, 0, 750, 5500 },
+	{ "200M 4 flows", DCQCN, 200, 1000, 15, 4, 0, 200, 0, 850, 6000 },
+	{ "1G", DCQCN, 1000, 1000, 15, 1, 0, 200, 0, 900, 2000 },
+	{ "1G 8 flows", DCQCN, 1000, 1000, 15, 8, 0, 200, 0, 900, 2000 },
+};
+
+KUNIT_ARRAY_PARAM(cc_starts, starts, bottleneck_name);
+
+/* Each 50 ms of the first half second; the queue from 150 ms on. */
+static void cc__start(struct kunit *test)
+{
+	const struct bottleneck *b = test->param_value;
+	struct link *l = link_make(test, b);
+	u32 i, j;
+
+	l->measure = true;
+	link_run(l, 50 * NSEC_PER_MSEC);
+	for (i = 1; i < 10; i++) {
+		for (j = 0; j < l->n; j++)
+			l->flow[j].bytes = 0;
+		if (i == 4)
+			l->longest = 0;
+		link_run(l, 50 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_GE(test, link_goodput(l, 50 * NSEC_PER_MSEC),
+				b->goodput);
+	}
+	kunit_info(test, "longest %llu us\n",
+		   div_u64(l->longest, NSEC_PER_USEC));
+	KUNIT_EXPECT_LE(test, l->longest, b->longest_us * NSEC_PER_USEC);
+}
+
 /*
  * A sender as TCP: RFC 9438 in its region for short round trips. The window is
  * in arx_cc_delay.cwnd, and zero in @cut says that nothing was lost yet.
@@ -564,13 +605,22 @@ static void cc__flood(struct kunit *test)
 
 #define DECAY_NS	(55 * NSEC_PER_USEC)
 
+/* Control begins, and the first window drains faster than the first rate. */
+static void dcqcn_begin(struct arx_cc *cc, const struct arx_cc_params *params,
+			u64 now)
+{
+	arx_cc_init(cc, PACKET, WINDOW, now);
+	arx_cc_control(cc, DCQCN, params, 0, now);
+	cc->ops->ack(cc, BIT(20), 1, now);
+	cc->ops->ack(cc, 1, 1, now);
+}
+
 static struct arx_cc *dcqcn_make(struct kunit *test, u64 now)
 {
 	struct arx_cc *cc = kunit_kzalloc(test, sizeof(*cc), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, cc);
-	arx_cc_init(cc, PACKET, WINDOW, now);
-	arx_cc_control(cc, DCQCN, default_params(test), 0, now);
+	dcqcn_begin(cc, default_params(test), now);
 	cc->ops->cnp(cc, now);
 	return cc;
 }
@@ -667,8 +717,7 @@ static u32 rate_after(const struct arx_cc_params *params)
 	struct arx_cc cc;
 	int i;
 
-	arx_cc_init(&cc, PACKET, WINDOW, now);
-	arx_cc_control(&cc, DCQCN, params, 0, now);
+	dcqcn_begin(&cc, params, now);
 	for (i = 0; i < 5; i++) {
 		now += 60 * NSEC_PER_USEC;
 		cc.ops->cnp(&cc, now);
@@ -709,6 +758,7 @@ static void cc__least_rate(struct kunit *test)
 	link_flood(l);
 	KUNIT_EXPECT_EQ(test, l->flow[0].cc.rate, 1 * MBIT);
 	l->params.dcqcn.rp_min_rate_mbps = 100;
+	link_flood(l);
 	l->measure = true;
 	link_flood(l);
 	KUNIT_EXPECT_EQ(test, l->flow[0].cc.rate, 100 * MBIT);
@@ -947,6 +997,7 @@ static void cc__bpf_replaced(struct kunit *test)
 
 static struct kunit_case cc_cases[] = {
 	KUNIT_CASE_PARAM(cc__bottleneck, cc_bottlenecks_gen_params),
+	KUNIT_CASE_PARAM(cc__start, cc_starts_gen_params),
 	KUNIT_CASE_PARAM(cc__beside_tcp, cc_shared_gen_params),
 	KUNIT_CASE(cc__tcp_leaves),
 	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),

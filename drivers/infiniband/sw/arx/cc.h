@@ -163,6 +163,11 @@ struct arx_cc_delay {
  * @cut: when the rate was last reduced, in ns
  * @decayed: when @alpha last decayed, in ns
  * @raised: when the timer last raised the rate, in ns
+ * @drains: the window that was sent before there was a controller has not
+ *	drained yet
+ * @last: if @drains: it has, but the packet after it is still in flight
+ * @drained: if @drains: packets acknowledged
+ * @began: when the controller began, in ns
  */
 struct arx_cc_dcqcn {
 	u64 rate;
@@ -175,6 +180,10 @@ struct arx_cc_dcqcn {
 	u64 cut;
 	u64 decayed;
 	u64 raised;
+	bool drains;
+	bool last;
+	u32 drained;
+	u64 began;
 };
 
 /* Words for a BPF program's own use. */
@@ -207,6 +216,10 @@ struct arx_cc_bpf {
  * @window: packets that may be in flight, at least 1; published
  * @limited: the sender waited for the window or the rate since the last round
  *	trip was measured: a hint; a sender sets it, the controller clears it
+ * @early: packets are in flight that were sent before there was a controller.
+ *	Under the completer's lock
+ * @responds: the QP sends READ responses, which nothing acknowledges. Under the
+ *	completer's lock
  * @rate: bytes per second that the controller allows, 0: as fast as possible;
  *	published
  * @static_rate: bytes per second that the address allows, 0: as fast as
@@ -225,6 +238,8 @@ struct arx_cc {
 	u64 epoch;
 	u32 window;
 	bool limited;
+	bool early;
+	bool responds;
 	unsigned long rate;
 	unsigned long static_rate;
 	spinlock_t pace_lock;	/* serialises changes of next */

@@ -54,16 +54,64 @@ static void arx_dcqcn_set(struct arx_cc *cc, u64 rate)
 	WRITE_ONCE(cc->rate, min_t(u64, d->rate, ULONG_MAX));
 }
 
-static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
+/* The timer and the counter begin anew. */
+static void arx_dcqcn_restart(struct arx_cc_dcqcn *d, u64 now)
+{
+	d->raised = now;
+	d->by_time = 0;
+	d->by_bytes = 0;
+	d->bytes = 0;
+}
+
+/* Nothing is known of the path but the highest rate that it may have. */
+static void arx_dcqcn_begin(struct arx_cc *cc, u64 rate, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 
 	d->alpha = ARX_DCQCN(cc, rp_initial_alpha_value) *
 		   (ARX_DCQCN_ONE / ARX_DCQCN_ALPHA_ONE);
 	d->decayed = now;
-	d->raised = now;
-	arx_dcqcn_set(cc, ARX_DCQCN_RATE(cc, first_rate_mbps));
+	arx_dcqcn_restart(d, now);
+	arx_dcqcn_set(cc, rate);
 	d->target = d->rate;
+}
+
+static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+
+	arx_dcqcn_begin(cc, ARX_DCQCN_RATE(cc, first_rate_mbps), now);
+	d->drains = true;
+	d->began = now;
+	WRITE_ONCE(cc->window, 1);
+}
+
+/*
+ * Before the first sign of congestion a QP sends a full window unpaced, which
+ * may fill a queue for hundreds of round trips. All of it may be marked, which
+ * says nothing about the rate. So the window drains, and a packet is sent after
+ * it: the round trip of that packet ends when what other QPs have sent
+ * meanwhile has drained, too. The QP continues at half of the rate that all
+ * this took. READ responses have no window, and are not acknowledged.
+ */
+static void arx_dcqcn_drain(struct arx_cc *cc, u32 n, u64 now)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+	u64 rate;
+
+	d->drained += n;
+	if (!cc->responds && (cc->early || !d->last)) {
+		d->last = !cc->early;
+		return;
+	}
+	d->drains = false;
+	WRITE_ONCE(cc->window, cc->most);
+	if (cc->responds || !d->drained)
+		return;
+	rate = div64_u64((u64)d->drained * cc->mtu * NSEC_PER_SEC,
+			 max_t(u64, now - d->began, 1));
+	arx_dcqcn_begin(cc, min(rate, d->rate), now);
+	arx_dcqcn_set(cc, d->rate / 2);
 }
 
 static void arx_dcqcn_raise(struct arx_cc *cc)
@@ -117,6 +165,8 @@ static void arx_dcqcn_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
 	if (rtt)
 		d->rtt = min(rtt, ARX_DCQCN_RTT_MAX);
 	arx_dcqcn_elapse(cc, now);
+	if (d->drains)
+		arx_dcqcn_drain(cc, n, now);
 	d->bytes += n * cc->mtu;
 	if (d->bytes >= ARX_DCQCN(cc, rp_byte_reset_bytes)) {
 		d->bytes = 0;
@@ -140,10 +190,9 @@ static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
 	u64 period;
 
 	arx_dcqcn_elapse(cc, now);
-	d->raised = now;
-	d->by_time = 0;
-	d->by_bytes = 0;
-	d->bytes = 0;
+	arx_dcqcn_restart(d, now);
+	if (d->drains)
+		return;
 	/* CNPs of the next round trip are for packets of the earlier rate. */
 	period = ARX_DCQCN_NS(cc, rp_rate_reduce_monitor_period_usecs);
 	if (now - d->cut < max(period, d->rtt))

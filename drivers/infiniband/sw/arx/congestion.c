@@ -69,6 +69,8 @@ static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
 	}
 	arx_cc_control(cc, ops, &arx_qp_dev(qp)->cc_params,
 		       ktime_get_real_ns() - now, now);
+	comp->trip.early = arx_published(&qp->req.nxt);
+	cc->early = comp->una != comp->trip.early;
 	/* Pairs with arx_congestion_of(). */
 	smp_store_release(&comp->cc, cc);
 	return cc;
@@ -130,9 +132,12 @@ void arx_congestion_acked(struct arx_qp *qp, u32 una)
 {
 	struct arx_comp *comp = &qp->comp;
 	struct arx_rtt *rtt = &comp->trip;
+	struct arx_cc *cc = comp->cc;
 	u64 now = ktime_get_ns();
 	u64 ns = 0;
 
+	if (cc && cc->early)
+		cc->early = arx_psn_diff(una, rtt->early) < 0;
 	if (rtt->began && arx_psn_diff(una, rtt->psn) > 0)
 		ns = arx_congestion_end_rtt(rtt, now);
 	arx_congestion_ack(qp, arx_psn_diff(una, comp->una), ns, now);
@@ -254,6 +259,7 @@ void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
 	if (run->h.op != ARX_OP_READ_RESPONSE)
 		return;
 	spin_lock(&qp->comp.lock);
+	cc->responds = true;
 	/* @now may be earlier than the time of a CNP on another CPU. */
 	if (cc->ops)
 		cc->ops->ack(cc, run->npkts, 0, ktime_get_ns());

@@ -424,12 +424,15 @@ struct arx_resp {
  * @newest: req.nxt when packets were last sent
  * @began: when the round trip began, in ns, 0: none is measured
  * @tick: time of the last measurement in jiffies; published
+ * @early: while arx_cc.early is set, PSN after the last packet that was sent
+ *	before there was a controller
  */
 struct arx_rtt {
 	u32 psn;
 	u32 newest;
 	u64 began;
 	unsigned long tick;
+	u32 early;
 };
 
 /**

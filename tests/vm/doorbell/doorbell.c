@@ -9,6 +9,9 @@
  *		COUNT writes, each waited for by its completion
  *	doorbell events DEVICE COUNT
  *		like stream, but sleeps between completions
+ *	doorbell steady DEVICE SECONDS
+ *		a write every 20 us, at most 32 in flight; only the first few
+ *		kick
  *	doorbell vector DEVICE N
  *		on CPU 0, 50 writes, each waited for by its event, on completion
  *		vector N
@@ -220,6 +223,44 @@ static void stream(uint64_t count, int window, bool asleep)
 		ibv_ack_cq_events(of, 1);
 	}
 	check(words[0] == count, "the last write");
+}
+
+/*
+ * A write each STEADY_GAP, with at most STEADY in flight, and without kicks. A
+ * poll of the CQ that finds no completion would kick, so the CQ is polled only
+ * when a completion is there: one write in STEADY is signalled, and its
+ * completion is polled after STEADY later writes have changed memory.
+ */
+#define STEADY		32
+#define STEADY_GAP	20e-6
+
+static bool take_steady(uint64_t expected)
+{
+	struct ibv_wc wc;
+
+	if (ibv_poll_cq(cq, 1, &wc) != 1)
+		return false;
+	check(wc.status == IBV_WC_SUCCESS && wc.wr_id == expected,
+	      "completion");
+	return true;
+}
+
+static void steady(double seconds)
+{
+	double t = now(), end = t + seconds, next = t;
+	uint64_t posted = 0, done = 0, sent;
+
+	for (; t < end; t = now()) {
+		sent = words[0];
+		if (sent - done >= 2 * STEADY && take_steady(done + STEADY))
+			done += STEADY;
+		if (t < next || posted - sent == STEADY)
+			continue;
+		posted++;
+		post(posted, posted % STEADY ? 0 : IBV_SEND_SIGNALED);
+		next = t + STEADY_GAP;
+	}
+	printf("%llu writes\n", (unsigned long long)posted);
 }
 
 /* Seconds until the event of @count writes comes. */
@@ -552,6 +593,8 @@ int main(int argc, char **argv)
 		stream(strtoull(argv[3], NULL, 0), 1, false);
 	else if (!strcmp(argv[1], "events"))
 		stream(strtoull(argv[3], NULL, 0), WINDOW, true);
+	else if (!strcmp(argv[1], "steady"))
+		steady(strtod(argv[3], NULL));
 	else if (!strcmp(argv[1], "moderated"))
 		moderated(strtod(argv[3], NULL));
 	else

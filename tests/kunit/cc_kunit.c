@@ -163,10 +163,10 @@ static void link_engage(struct link *l, struct flow *f)
 	if (f->engaged)
 		return;
 	arx_cc_init(&f->cc, PACKET, WINDOW, l->now);
-	arx_cc_control(&f->cc, f->ops, &l->params, 0, l->now);
-	f->engaged = true;
 	f->early = f->psn;
 	f->cc.early = f->in_flight;
+	arx_cc_control(&f->cc, f->ops, &l->params, 0, l->now);
+	f->engaged = true;
 }
 
 static void link_notify(struct link *l, const struct news *news)
@@ -610,9 +610,44 @@ static void dcqcn_begin(struct arx_cc *cc, const struct arx_cc_params *params,
 			u64 now)
 {
 	arx_cc_init(cc, PACKET, WINDOW, now);
+	cc->early = true;
 	arx_cc_control(cc, DCQCN, params, 0, now);
+	cc->early = false;
 	cc->ops->ack(cc, BIT(20), 1, now);
 	cc->ops->ack(cc, 1, 1, now);
+}
+
+/*
+ * A program that sends nothing for a while after the first window, or before
+ * its first packet that is controlled, does not continue slowly.
+ */
+static void cc__dcqcn_idle(struct kunit *test)
+{
+	const struct arx_cc_params *params = default_params(test);
+	u64 now = NSEC_PER_SEC;
+	struct arx_cc cc;
+
+	arx_cc_init(&cc, PACKET, WINDOW, now);
+	cc.early = true;
+	arx_cc_control(&cc, DCQCN, params, 0, now);
+	KUNIT_EXPECT_EQ(test, cc.window, 1);
+	cc.early = false;
+	now += 10 * NSEC_PER_MSEC;
+	cc.ops->ack(&cc, WINDOW, 0, now);
+	now += NSEC_PER_SEC;
+	cc.ops->ack(&cc, 1, 0, now);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW);
+	/* 512 packets in 10 ms are 1,703 Mbit/s. */
+	KUNIT_EXPECT_GE(test, cc.rate, 400 * MBIT);
+	KUNIT_EXPECT_LE(test, cc.rate, 500 * MBIT);
+
+	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_control(&cc, DCQCN, params, 0, now);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW);
+	now += NSEC_PER_SEC;
+	cc.ops->ack(&cc, 1, 0, now);
+	cc.ops->ack(&cc, 1, 0, now);
+	KUNIT_EXPECT_GE(test, cc.rate, ARX_DCQCN_RATE(&cc, first_rate_mbps));
 }
 
 static struct arx_cc *dcqcn_make(struct kunit *test, u64 now)
@@ -1001,6 +1036,7 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE_PARAM(cc__beside_tcp, cc_shared_gen_params),
 	KUNIT_CASE(cc__tcp_leaves),
 	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),
+	KUNIT_CASE(cc__dcqcn_idle),
 	KUNIT_CASE(cc__dcqcn_forgets),
 	KUNIT_CASE(cc__dcqcn_learns),
 	KUNIT_CASE_PARAM(cc__setting, cc_settings_gen_params),

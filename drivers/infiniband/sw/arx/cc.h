@@ -164,10 +164,10 @@ struct arx_cc_delay {
  * @decayed: when @alpha last decayed, in ns
  * @raised: when the timer last raised the rate, in ns
  * @drains: the window that was sent before there was a controller has not
- *	drained yet
- * @last: if @drains: it has, but the packet after it is still in flight
+ *	drained yet, or the packet after it is in flight
  * @drained: if @drains: packets acknowledged
  * @began: when the controller began, in ns
+ * @empty: if @drains: when that window had drained, in ns, 0: it has not
  */
 struct arx_cc_dcqcn {
 	u64 rate;
@@ -181,9 +181,9 @@ struct arx_cc_dcqcn {
 	u64 decayed;
 	u64 raised;
 	bool drains;
-	bool last;
 	u32 drained;
 	u64 began;
+	u64 empty;
 };
 
 /* Words for a BPF program's own use. */
@@ -216,8 +216,8 @@ struct arx_cc_bpf {
  * @window: packets that may be in flight, at least 1; published
  * @limited: the sender waited for the window or the rate since the last round
  *	trip was measured: a hint; a sender sets it, the controller clears it
- * @early: packets are in flight that were sent before there was a controller.
- *	Under the completer's lock
+ * @early: packets are in flight that were sent before there was a controller;
+ *	set before arx_cc_control(). Under the completer's lock
  * @responds: the QP sends READ responses, which nothing acknowledges. Under the
  *	completer's lock
  * @rate: bytes per second that the controller allows, 0: as fast as possible;

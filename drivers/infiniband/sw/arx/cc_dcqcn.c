@@ -81,9 +81,26 @@ static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 
 	arx_dcqcn_begin(cc, ARX_DCQCN_RATE(cc, first_rate_mbps), now);
-	d->drains = true;
 	d->began = now;
-	WRITE_ONCE(cc->window, 1);
+	d->drains = cc->early;
+	if (d->drains)
+		WRITE_ONCE(cc->window, 1);
+}
+
+/*
+ * The rate that the path had for the first window, of which half is sent at
+ * first. The wait for the packet after it counts no longer than the window took
+ * to drain: the program may have had nothing to send.
+ */
+static void arx_dcqcn_measure(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_dcqcn *d = &cc->dcqcn;
+	u64 took = min(now - d->began, 2 * (d->empty - d->began));
+	u64 rate = div64_u64((u64)d->drained * cc->mtu * NSEC_PER_SEC,
+			     max_t(u64, took, 1));
+
+	arx_dcqcn_begin(cc, min(rate, d->rate), now);
+	arx_dcqcn_set(cc, d->rate / 2);
 }
 
 /*
@@ -91,27 +108,23 @@ static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
  * may fill a queue for hundreds of round trips. All of it may be marked, which
  * says nothing about the rate. So the window drains, and a packet is sent after
  * it: the round trip of that packet ends when what other QPs have sent
- * meanwhile has drained, too. The QP continues at half of the rate that all
- * this took. READ responses have no window, and are not acknowledged.
+ * meanwhile has drained, too. READ responses have no window, and are not
+ * acknowledged.
  */
 static void arx_dcqcn_drain(struct arx_cc *cc, u32 n, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
-	u64 rate;
 
-	d->drained += n;
-	if (!cc->responds && (cc->early || !d->last)) {
-		d->last = !cc->early;
+	if (!cc->responds && !d->empty) {
+		d->drained += n;
+		if (!cc->early)
+			d->empty = now;
 		return;
 	}
 	d->drains = false;
 	WRITE_ONCE(cc->window, cc->most);
-	if (cc->responds || !d->drained)
-		return;
-	rate = div64_u64((u64)d->drained * cc->mtu * NSEC_PER_SEC,
-			 max_t(u64, now - d->began, 1));
-	arx_dcqcn_begin(cc, min(rate, d->rate), now);
-	arx_dcqcn_set(cc, d->rate / 2);
+	if (!cc->responds)
+		arx_dcqcn_measure(cc, now);
 }
 
 static void arx_dcqcn_raise(struct arx_cc *cc)

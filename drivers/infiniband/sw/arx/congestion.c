@@ -67,10 +67,10 @@ static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
 			return NULL;
 		arx_congestion_init(qp, cc, now);
 	}
-	arx_cc_control(cc, ops, &arx_qp_dev(qp)->cc_params,
-		       ktime_get_real_ns() - now, now);
 	comp->trip.early = arx_published(&qp->req.nxt);
 	cc->early = comp->una != comp->trip.early;
+	arx_cc_control(cc, ops, &arx_qp_dev(qp)->cc_params,
+		       ktime_get_real_ns() - now, now);
 	/* Pairs with arx_congestion_of(). */
 	smp_store_release(&comp->cc, cc);
 	return cc;

@@ -12,7 +12,6 @@
 
 #include "doorbell.h"
 #include "requester.h"
-#include "responder.h"
 #include "schedule.h"
 #include "state.h"
 #include "worker.h"
@@ -89,12 +88,12 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 		arx_count(qp, KICKS);
 	more = arx_requester_kick(qp);
 	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
-		arx_responder_kick(qp);
+		arx_qp_schedule(qp);
 	if (arx_worker_is_gone(qp) && !nth)
 		return ARX_KICK_ADOPT;
 	if (more && arx_doorbell_goes_on(qp, nth))
 		return ARX_KICK_AGAIN;
-	if (more && !arx_qp_go_on_charged(qp))
+	if (more)
 		arx_qp_go_on(qp);
 	return 0;
 }

@@ -951,9 +951,7 @@ static void arx_responder_flush(struct arx_qp *qp)
 			return;
 		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
 	}
-	/* The program may store prod as fast as this flushes. */
-	if (!arx_qp_go_on_charged(qp))
-		arx_qp_schedule(qp);
+	arx_qp_schedule(qp);
 }
 
 /*
@@ -1055,17 +1053,4 @@ void arx_responder_go_on(struct arx_qp *qp)
 	if (arx_responder_run(qp, &bytes))
 		arx_send_later(qp);
 	arx_section_leave();
-}
-
-/**
- * arx_responder_kick - arx_responder_go_on() in the time of a process
- * @qp: QP with a responder
- *
- * Context: any with interrupts on; none of the QP locks held; @qp stays.
- */
-void arx_responder_kick(struct arx_qp *qp)
-{
-	local_bh_disable();
-	arx_responder_go_on(qp);
-	local_bh_enable();
 }

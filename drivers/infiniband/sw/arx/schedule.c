@@ -114,32 +114,14 @@ void arx_qp_wake_worker(struct arx_qp *qp)
  * @qp: any QP that is not being destroyed
  *
  * Packets for the wire are sent by a softirq: the window and the socket bound
- * them. Copies on this machine are bounded only by what was posted. A failed QP
- * copies nothing.
+ * them. Copies on this machine are bounded only by what was posted.
  *
  * Context: any with interrupts on or bottom halves off; RCU read side.
  */
 void arx_qp_go_on(struct arx_qp *qp)
 {
-	if (READ_ONCE(qp->req.local) && !(READ_ONCE(qp->may) & ARX_QP_FLUSH))
+	if (READ_ONCE(qp->req.local))
 		arx_qp_wake_worker(qp);
 	else
 		arx_qp_schedule(qp);
-}
-
-/**
- * arx_qp_go_on_charged - continue work that only what was posted bounds
- * @qp: any QP that is not being destroyed
- *
- * For a stage that has used up its share by WQEs that need no packet. A softirq
- * would be charged to nobody, so the thread of the process continues.
- *
- * Context: any with interrupts on or bottom halves off; RCU read side; locks of
- * @qp may be held.
- * Return: false if there is no such thread: @qp is a kernel consumer's, or the
- * process has ended. The caller continues in a softirq.
- */
-bool arx_qp_go_on_charged(struct arx_qp *qp)
-{
-	return arx_worker_continue(qp);
 }

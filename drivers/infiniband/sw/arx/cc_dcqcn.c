@@ -177,9 +177,11 @@ static void arx_dcqcn_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
 
 	if (rtt)
 		d->rtt = min(rtt, ARX_DCQCN_RTT_MAX);
-	arx_dcqcn_elapse(cc, now);
-	if (d->drains)
+	if (d->drains) {
 		arx_dcqcn_drain(cc, n, now);
+		return;
+	}
+	arx_dcqcn_elapse(cc, now);
 	d->bytes += n * cc->mtu;
 	if (d->bytes >= ARX_DCQCN(cc, rp_byte_reset_bytes)) {
 		d->bytes = 0;
@@ -202,10 +204,10 @@ static void arx_dcqcn_cnp(struct arx_cc *cc, u64 now)
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 	u64 period;
 
-	arx_dcqcn_elapse(cc, now);
-	arx_dcqcn_restart(d, now);
 	if (d->drains)
 		return;
+	arx_dcqcn_elapse(cc, now);
+	arx_dcqcn_restart(d, now);
 	/* CNPs of the next round trip are for packets of the earlier rate. */
 	period = ARX_DCQCN_NS(cc, rp_rate_reduce_monitor_period_usecs);
 	if (now - d->cut < max(period, d->rtt))

@@ -83,19 +83,21 @@ numbers_again() {
 	h"$1" ethtool -K nic0 gro on
 }
 
-# lossy LEAST MOST COMMAND...: COMMAND must succeed, this many trains that were
-# watched are lost meanwhile, and most packets are not of trains.
+# lossy SUM LEAST MOST COMMAND...: COMMAND must succeed, this many trains that
+# were watched are lost meanwhile, and most packets are not of trains. SUM is
+# `count` for both nodes, or `of_first` for node 1.
 lossy() {
-	local least=$1 most=$2 lost sent uso
-	lost=$(count lost_uso_trains) sent=$(count sent_pkts) \
-		uso=$(count sent_uso_pkts)
-	"${@:3}"
-	lost=$(($(count lost_uso_trains) - lost)) \
-		sent=$(($(count sent_pkts) - sent)) \
-		uso=$(($(count sent_uso_pkts) - uso))
+	local sum=$1 least=$2 most=$3 lost sent uso
+	lost=$($sum lost_uso_trains) sent=$($sum sent_pkts) \
+		uso=$($sum sent_uso_pkts)
+	"${@:4}"
+	lost=$(($($sum lost_uso_trains) - lost)) \
+		sent=$(($($sum sent_pkts) - sent)) \
+		uso=$(($($sum sent_uso_pkts) - uso))
 	echo "$lost trains lost, $uso packets of $sent"
 	(( lost >= least && lost <= most && uso * 4 < sent ))
 }
+of_first() { counter "$dev1" "$1" h1; }
 
 # other CASE: between both nodes, IPv4
 other() {
@@ -105,28 +107,20 @@ other() {
 # To a peer that goes back to the first packet it misses. Four stages of node 1
 # send data, and lose eight trains each, at most: a QP may end before that.
 other_rxe() {
-	local lost sent uso
-	lost=$(counter "$dev1" lost_uso_trains h1) \
-		sent=$(counter "$dev1" sent_pkts h1) \
-		uso=$(counter "$dev1" sent_uso_pkts h1)
 	verify -f 4 -a "h1:$dev1" -b h2:rxe2 \
 		'other-rxe: op=write,send size=65537 count=60 limit=40' \
 		'other-rxe-single: op=write size=16384 window=1 count=30 limit=40' \
 		'other-rxe-read: op=read both=1 size=65537 count=100 limit=40'
-	lost=$(($(counter "$dev1" lost_uso_trains h1) - lost)) \
-		sent=$(($(counter "$dev1" sent_pkts h1) - sent)) \
-		uso=$(($(counter "$dev1" sent_uso_pkts h1) - uso))
-	echo "$lost trains lost, $uso packets of $sent"
-	(( lost > 8 && lost <= 32 && uso * 4 < sent ))
 }
 
-trains_leave() { (( $(counter "$dev1" sent_uso_pkts h1) > $1 )); }
+trains_leave() { (( $(of_first sent_uso_pkts) > $1 )); }
+
 # The card begins to number otherwise while a QP sends trains.
 turns_other() {
 	local before sent
 	h1 nft flush ruleset
 	h2 nft flush ruleset
-	before=$(count lost_uso_trains) sent=$(counter "$dev1" sent_uso_pkts h1)
+	before=$(count lost_uso_trains) sent=$(of_first sent_uso_pkts)
 	other 'later: op=mix size=16384 both=1 count=6000 limit=40' &
 	until_true 20 trains_leave $((sent + 1000))
 	numbers 1
@@ -158,7 +152,7 @@ if [[ $ARX_KERNEL == newest && $driver == arx ]]; then
 	check rxe-uso 120 uso 1 500 999999 \
 		between rxe-uso "$dev1" rxe2 timeout=17
 	check rxe-numbers 20 numbers 2
-	check rxe-other 120 other_rxe
+	check rxe-other 120 lossy of_first 9 32 other_rxe
 	check rxe-numbers-again 20 numbers_again 2
 	check rxe-icrc 60 eval '(( $(counter $dev1 rcvd_icrc_err h1) == 0 ))'
 	check rxe-down 60 arx-hosts down
@@ -186,11 +180,11 @@ check host-icrc 60 checked
 # the peer does not notice the loss, and the timer expires.
 for n in 1 2; do check numbers-$n 20 numbers $n; done
 for op in write send; do
-	check "other-$op" 60 lossy 16 16 other \
+	check "other-$op" 60 lossy count 16 16 other \
 		"$op: op=$op size=65537 both=1 count=200"
 done
-check other-read 60 lossy 9 16 other 'read: op=read size=65537 both=1 count=200'
-check other-single 60 lossy 16 16 other \
+check other-read 60 lossy count 9 16 other 'read: op=read size=65537 both=1 count=200'
+check other-single 60 lossy count 16 16 other \
 	'single: op=write size=16384 window=1 both=1 count=60'
 check other-atomics 60 other 'atomics: op=faa,cas size=8 both=1 count=500'
 check other-mix 60 other 'mix: op=mix size=8192 vary=1 both=1 count=300'

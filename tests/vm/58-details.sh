@@ -112,22 +112,27 @@ secret() {
 	not grep -E 'drv_(sq_psn_|rq_psn|iova)' "$scratch/qps" "$scratch/mrs"
 }
 
-# Objects end while they are shown.
+# Objects end while they are shown: as long as it takes until eight answers told
+# of objects, and three programs came and went.
 come_and_go() {
-	local end=$((SECONDS + 4)) shows=0
-	(while :; do verify -f 4 -a "h1:$dev1" -b "h1:$dev1" \
-		'short: op=mix size=100 qps=8 count=4 srq=1' >/dev/null; done) &
-	while (( SECONDS < end )); do
+	local end=$((SECONDS + 4)) kind told=0
+	: >"$scratch/gone"
+	(while verify -f 4 -a "h1:$dev1" -b "h1:$dev1" \
+		'short: op=mix size=100 qps=32 count=20 srq=1' >/dev/null; do
+		echo >>"$scratch/gone"
+	done) &
+	while (( SECONDS < end || told < 8 || $(gone) < 3 )); do
 		for kind in qp cq srq mr; do
-			h1 rdma resource show $kind -dd >/dev/null
+			h1 rdma resource show $kind -dd >"$scratch/answer"
+			! grep -q 'comm verify' "$scratch/answer" ||
+				told=$((told + 1))
 		done
-		shows=$((shows + 1))
 	done
 	kill $!
 	wait $! || true
-	echo "shown $shows times"
-	(( shows > 2 ))
+	echo "$told answers told of objects, $(gone) programs came and went"
 }
+gone() { wc -l <"$scratch/gone"; }
 
 names() {
 	local all
@@ -215,7 +220,7 @@ check shown 60 shown
 check none-lost 60 none_lost
 check round-trip 60 round_trip
 check secret 40 secret
-check come-and-go 40 come_and_go
+check come-and-go 60 come_and_go
 check names 20 names
 check binds 60 binds
 check automatic 40 automatic

@@ -216,14 +216,53 @@ static bool arx_loss_misses(const struct arx_loss *loss, u32 psn)
 	       (s16)(loss->end - loss->next[bit]) > 0;
 }
 
-static bool arx_loss_misses_any(const struct arx_loss *loss)
+/*
+ * The first PSN from @psn on that the peer does not have, or @due. The bits are
+ * searched by words: most packets behind a gap are there, and each report
+ * searches all of them.
+ */
+static u32 arx_loss_hole(const struct arx_loss *loss, u32 psn)
 {
-	u32 psn = loss->una;
+	s32 left = arx_psn_diff(loss->due, psn);
 
-	for (; arx_psn_diff(loss->due, psn) > 0; psn = arx_psn_add(psn, 1))
-		if (arx_loss_misses(loss, psn))
-			return true;
-	return false;
+	while (left > 0) {
+		u32 at = arx_loss_bit(psn);
+		u32 n = min_t(u32, left, ARX_REPORT_SPAN - at);
+		u32 there = find_next_zero_bit(loss->there, at + n, at) - at;
+
+		psn = arx_psn_add(psn, there);
+		if (there < n)
+			break;
+		left -= n;
+	}
+	return psn;
+}
+
+/* The first PSN that is to be sent again, or @due */
+static u32 arx_loss_first(const struct arx_loss *loss)
+{
+	u32 psn = arx_loss_hole(loss, loss->una);
+
+	while (psn != loss->due && !arx_loss_misses(loss, psn))
+		psn = arx_loss_hole(loss, arx_psn_add(psn, 1));
+	return psn;
+}
+
+/*
+ * The peer has the packets whose bits are set in @word; bit 0 is @psn. A report
+ * repeats the ones before: only what is new costs time. True if there is news.
+ */
+static bool arx_loss_word(struct arx_loss *loss, u32 psn, unsigned long word,
+			  u64 now)
+{
+	bool news = false;
+	u32 bit;
+
+	if (arx_loss_bit(psn) + 32 <= ARX_REPORT_SPAN)
+		word &= ~bitmap_read(loss->there, arx_loss_bit(psn), 32);
+	for_each_set_bit(bit, &word, 32)
+		news |= arx_loss_is_there(loss, arx_psn_add(psn, bit), now);
+	return news;
 }
 
 /**
@@ -244,17 +283,15 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 	bool news = false;
 	u32 i;
 
-	for (i = 0; i < sent; i++) {
-		u32 psn = arx_psn_add(loss->una, i);
-
-		if (be32_to_cpu(words[i / 32]) & BIT(i % 32))
-			news |= arx_loss_is_there(loss, psn, now);
-	}
+	for (i = 0; i < sent; i += 32)
+		news |= arx_loss_word(loss, arx_psn_add(loss->una, i),
+				      be32_to_cpu(words[i / 32]) &
+				      GENMASK(min(sent - i, 32) - 1, 0), now);
 	loss->news |= news;
 	loss->heard |= news;
 	if (!loss->late)
 		loss->due = loss->end;
-	return arx_loss_misses_any(loss);
+	return arx_loss_first(loss) != loss->due;
 }
 
 /*
@@ -285,11 +322,8 @@ static void arx_loss_mark(struct arx_loss *loss, u32 psn, u32 nxt, u64 now)
  */
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
 {
-	u32 from = loss->una;
+	u32 from = arx_loss_first(loss);
 
-	while (arx_psn_diff(loss->due, from) > 0 &&
-	       !arx_loss_misses(loss, from))
-		from = arx_psn_add(from, 1);
 	*psn = from;
 	for (*n = 0; arx_psn_diff(loss->due, from) > 0 &&
 	     arx_loss_misses(loss, from); ++*n) {
@@ -398,7 +432,7 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 		loss->holding = false;
 		if (arx_psn_diff(loss->held, loss->due) > 0)
 			loss->due = loss->held;
-		return arx_loss_misses_any(loss);
+		return arx_loss_first(loss) != loss->due;
 	}
 	if (heard) {
 		loss->silent = 0;

@@ -110,7 +110,7 @@ other_rxe() {
 	verify -f 4 -a "h1:$dev1" -b h2:rxe2 \
 		'other-rxe: op=write,send size=65537 count=60 limit=40' \
 		'other-rxe-single: op=write size=16384 window=1 count=30 limit=40' \
-		'other-rxe-read: op=read both=1 size=65537 count=100 limit=40'
+		'other-rxe-read: op=read both=1 size=65537 count=400 limit=40'
 }
 
 trains_leave() { (( $(of_first sent_uso_pkts) > $1 )); }

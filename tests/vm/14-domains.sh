@@ -161,7 +161,7 @@ import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("", 4791))
-time.sleep(30)' &
+time.sleep(600)' &
 	until_true 10 eval "[[ \$(ip netns exec p4 ss -Hlun 'sport = :4791') ]]"
 	ip -n h1 link add link eth0 name pod0 type macvlan mode bridge
 	ip -n h1 link set pod0 netns p4
@@ -191,7 +191,7 @@ import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
              socket.inet_aton("239.1.2.3") + socket.inet_aton("192.0.5.1"))
-time.sleep(60)' &
+time.sleep(600)' &
 	member=$!
 	ip netns exec h1 mckey -m 239.1.2.3 -b 192.0.2.1 -C 5 &
 	pid=$!

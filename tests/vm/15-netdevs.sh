@@ -527,7 +527,7 @@ if v6:
     s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, socket.inet_pton(socket.AF_INET6, group) + struct.pack("@i", index))
 else:
     s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + bytes(4) + struct.pack("@i", index))
-time.sleep(60)' "$2" "$3" {hold}>&- &	# must not keep the QP's program running
+time.sleep(600)' "$2" "$3" {hold}>&- &	# must not keep the QP's program running
 	joined=$!
 	until_true 20 member "$@"
 }
@@ -615,7 +615,7 @@ later_members() {
 # and again: the log says so a few times.
 taken() {
 	local i lines socket start=$SECONDS
-	on h3 python3 -c 'import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("", 4791)); time.sleep(60)' &
+	on h3 python3 -c 'import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("", 4791)); time.sleep(600)' &
 	socket=$!
 	until_true 20 eval "[[ \$(on h3 ss -Hlun 'sport = :4791') ]]"
 	ip -n h1 link add dummy1 type dummy

@@ -3,7 +3,7 @@
 # skip has the test's own reason, and is a failure unless testing.rst names the
 # test. Tests of vendors' devices are left out.
 # kernels: 6.12 newest uml
-# timeout: 700
+# timeout: 900
 
 source "$(dirname "$0")/lib.sh"
 
@@ -12,8 +12,8 @@ tests=$scratch/tests
 cp -r /usr/share/doc/rdma-core/tests "$tests"
 gunzip -qr "$tests"
 rm "$tests"/test_{mlx5,efa,cuda}*.py
-seconds=280
-! full || seconds=1400
+seconds=800
+! full || seconds=4000
 if brief; then
 	# Tests that create and destroy objects, and some traffic.
 	for file in "$tests"/test_*.py; do
@@ -28,7 +28,7 @@ fi
 # Flow steering and RSS, with their raw packets; tag matching; memory of a GPU
 skips='test_flow\.|test_rss_traffic\.|test_qp\.QPTest\.test_(create|query)_raw_qp|test_tag_matching\.|test_mr\.DmaBuf'
 # A test runs between two QPs of one device.
-h1 timeout -k 5 $seconds "$(dirname "$0")/unittest-cases" 30 "$skips" "$tests" \
+h1 timeout -k 5 $seconds "$(dirname "$0")/unittest-cases" 90 "$skips" "$tests" \
 	--dev "$dev1"
 status=$?
 (( status < 2 )) || fail end "the tests ended with status $status"

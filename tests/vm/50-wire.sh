@@ -39,7 +39,7 @@ if ! full && ! debug_kernel; then
 fi
 # shellcheck disable=SC2086
 for kind in "${kinds[@]}"; do
-	h1 timeout 100 "$wire/peer" "$dev1" ${hosts_of[$kind]} $cases ||
+	h1 timeout 300 "$wire/peer" "$dev1" ${hosts_of[$kind]} $cases ||
 		(( ++failures ))
 done
 # Some of the peer's packets were for no QP, or from an unknown address.

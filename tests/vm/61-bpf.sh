@@ -42,7 +42,7 @@ above() { (( $(found "$1" "$2") > $3 )); }
 
 # WRITEs from h1 to h2, until the end of the case
 traffic() {
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'traffic: op=write size=64K list=4 count=1000000 seconds=200' &
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'traffic: op=write size=64K list=4 count=1000000 seconds=600' &
 	until_true 20 verify_under_way
 }
 

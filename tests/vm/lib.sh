@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Sourced by tests/vm/NN-name.sh, which run in a machine. The head of a script
-# names its kernels and its time limit in seconds:
+# names its kernels and its time limit in seconds on a quiet host:
 #
 #   # kernels: 6.12 newest uml
 #   # left: 6.12		kernels on which only make test-full runs it
@@ -29,6 +29,11 @@ nap() { read -rt "$1" -u "$silence" || true; }
 
 h1() { ip netns exec h1 "$@"; }
 h2() { ip netns exec h2 "$@"; }
+
+# All limits of time for cases and scripts, in `check` and in `# timeout:`, are
+# what a quiet host needs at most. They only say that something hangs, and a
+# busy host is three times as slow. (tools/test and run-tests read this line.)
+slack=3
 
 # The long matrices are for `make test-full`.
 full() { [[ ${ARX_FULL-} ]]; }
@@ -90,6 +95,7 @@ check() {
 	local name=$1 limit=$2 log pid end status='' start=${EPOCHREALTIME/./} \
 		took
 	shift 2
+	limit=$((limit * slack))
 	! full || limit=$((limit * 5))
 	log=$scratch/${name//[^A-Za-z0-9._-]/_}.log
 	exec {end}<> <(:)

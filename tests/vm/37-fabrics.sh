@@ -25,13 +25,25 @@ verified() {
 }
 
 # loaded DISK SECONDS COMMAND...: COMMAND while fio writes and verifies, for so
-# long at least; sets $load, its process
+# long at least; sets $load, its process. The case ends if fio did before.
 loaded() {
-	verified "$1" --time_based --runtime="$2" --verify_backlog=16 &
+	verified "$1" --time_based --runtime="$2" --verify_backlog=16 \
+		--output="$scratch/load" &
 	load=$!
 	nap 3
-	kill -0 $load
+	kill -0 $load || exit
 	"${@:3}"
+}
+
+# End the load, in which nothing has failed until now. (After a signal the
+# status of fio is 128, whatever failed before.)
+load_ends() {
+	local status=0
+	pkill -TERM -P $load
+	wait $load || status=$?
+	cat "$scratch/load"
+	(( status == 128 ))
+	finds 'err= 0:' "$scratch/load"
 }
 
 # in_time SECONDS COMMAND...: the command takes less than SECONDS, without the
@@ -100,8 +112,9 @@ resets() {
 nvme_resets() {
 	local disk
 	disk=$(nvme_disk)
-	loaded "$disk" $((4 + 4 * resets)) resets "${disk%n1}"
-	wait $load
+	loaded "$disk" 3600 resets "${disk%n1}"
+	load_ends
+	nvme_verified --size=2M
 }
 
 # The device of the target is removed and made anew. The initiator tries each
@@ -117,9 +130,14 @@ nvme_target_anew() {
 	sent 2 nvme_verified --size=2M
 }
 
-# The load fails.
+# The load fails. A busy host may delay two disconnections.
 nvme_disconnect() {
-	loaded "$(nvme_disk)" 60 in_time 1 nvme disconnect -n arx
+	local late=0
+	until loaded "$(nvme_disk)" 3600 in_time 1 nvme disconnect -n arx; do
+		(( ++late <= 2 ))
+		not wait $load
+		nvme_connect -i 2 -P 1
+	done
 	not wait $load
 }
 

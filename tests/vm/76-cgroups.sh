@@ -115,7 +115,7 @@ lost() {
 	h1 sh -c "echo dcqcn >/sys/class/infiniband/$dev1/cc"
 	(
 		echo $BASHPID >$group/cgroup.procs
-		exec verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "lost: op=write size=1000 window=1 qps=64 timeout=12 seconds=8"
+		exec verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "lost: op=write size=1000 window=1 qps=64 timeout=12 count=1000000 limit=60"
 	) &
 	traffic=$!
 	until_true 20 eval '[[ $(h1 rdma resource show qp | grep -c "state RTS.*comm verify") == 64 ]]'
@@ -127,8 +127,11 @@ lost() {
 	before=$(kernel_memory)
 	h1 tc qdisc add dev eth0 root netem loss 25%
 	grows $((64 * 3000))
+	pkill -KILL -P $traffic
+	wait $traffic || true
+	h1 tc qdisc change dev eth0 root netem loss 5%
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "data: op=write size=1000 window=1 qps=64 timeout=12 count=20"
 	h1 tc qdisc del dev eth0 root
-	wait $traffic
 	h1 sh -c "echo fixed >/sys/class/infiniband/$dev1/cc"
 }
 

@@ -3,7 +3,7 @@
 # RDS. They go on with a device that is made anew.
 # kernels: 6.12 newest
 # machines: 2
-# timeout: 200
+# timeout: 300
 
 source "$(dirname "$0")/lib.sh"
 
@@ -18,10 +18,13 @@ both() {
 
 eid() { python3 "$sockets" eid ARX.TEST; }
 
+# until_true needs a descriptor that the second machine does not have.
 serve() {
 	python3 "$sockets" "$1" server $ip2 >"/tmp/$1" 2>&1 &
-	sleep 2
-	kill -0 $!
+	until finds ready "/tmp/$1"; do
+		kill -0 $! || return
+		sleep 0.1
+	done
 }
 
 talk() { python3 "$sockets" "$1" client $ip2 $ip1; }
@@ -33,8 +36,9 @@ anew() {
 }
 
 # data KIND: SMC falls back to TCP as long as the other machine does not know
-# that a connection is lost, which it learns when it sends.
-data() { until_true 30 sent 1 talk "$1"; }
+# that a connection is lost, which it learns when it sends. There is time for
+# three clients, each of which waits for 30 s.
+data() { until_true 90 sent 1 talk "$1"; }
 
 # cases KIND MODULE NODE...: whose devices are made anew
 cases() {
@@ -45,7 +49,7 @@ cases() {
 	check "$kind-data" 60 sent 1 talk "$kind"
 	for node in "${@:3}"; do
 		if (( node == 1 )); then anew 1; else on_peer anew 2; fi
-		check "$kind-anew-$node" 60 data "$kind"
+		check "$kind-anew-$node" 120 data "$kind"
 	done
 	peer cat "/tmp/$kind"
 }

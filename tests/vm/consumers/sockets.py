@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """sockets.py eid NAME: tell SMC a common name of this machine and its peers
-sockets.py smc|rds server ADDRESS: send back what arrives, until the end
+sockets.py smc|rds server ADDRESS: print "ready", and send back what arrives,
+until the end
 sockets.py smc|rds client ADDRESS OWN: send data to a server, and compare
 
 Sockets whose data the kernel moves by RDMA. (Debian has neither smc-tools nor
@@ -62,6 +63,7 @@ def smc_server(address):
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((address, PORT))
     listener.listen()
+    print("ready", flush=True)
     while True:
         try:
             stream = listener.accept()[0]
@@ -102,6 +104,7 @@ def rds_socket(address, port):
 
 def rds_server(address):
     datagrams = rds_socket(address, PORT)
+    print("ready", flush=True)
     while True:
         data, peer = datagrams.recvfrom(1 << 20)
         datagrams.sendto(data, peer)

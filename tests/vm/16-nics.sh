@@ -18,16 +18,16 @@ stayed() {
 		}
 }
 
-# carries NAME [CASE...]
+# carries NAME [CASE...]. A packet that a busy host delays must not look lost.
 carries() {
 	local name=$1
 	shift
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
-		"$name-rc: op=send,write,read size=300,65537 count=12 both=1" \
-		"$name-atomics: op=cas,faa count=50 both=1" \
+		"$name-rc: timeout=17 op=send,write,read size=300,65537 count=12 both=1" \
+		"$name-atomics: timeout=17 op=cas,faa count=50 both=1" \
 		"$name-uc: qp=uc op=write_imm size=9000 count=12" \
 		"$name-ud: qp=ud gid=v4,v6 op=send_imm size=900 count=12" \
-		"$name-v6: gid=v6 op=mix size=30000 count=12" "${@/#/$name-}" ||
+		"$name-v6: timeout=17 gid=v6 op=mix size=30000 count=12" "${@/#/$name-}" ||
 		(( ++failures ))
 }
 
@@ -39,7 +39,7 @@ unbound() {
 	until_true 10 eval 'h1 rdma link show | not finds .'
 }
 
-long="long: op=write,read size=1048576 count=12 both=1"
+long="long: timeout=17 op=write,read size=1048576 count=12 both=1"
 for kind in virtio_net:virtio e1000e:pci; do
 	module=${kind%:*}
 	hosts --driver none

@@ -70,7 +70,7 @@ with_rxe "gids: $patient gid=v6,ll both=1 op=mix size=10000 count=$count" \
 	"psn-wraps: $patient psn=0xfffff0 both=1 op=send,read,mix size=9000 count=$count" \
 	"srq-events: $patient srq=1 events=1 qps=4 both=1 op=send_imm size=3000 count=$count" \
 	"one-word: $patient op=faa qps=4 both=1 count=$count" \
-	"fails: fail=refuse_write,refuse_read,rnr_exceeded,rnr_wait,retry_exceeded,reset_and_reuse,zero_length,fence" \
+	"fails: $patient fail=refuse_write,refuse_read,rnr_exceeded,rnr_wait,retry_exceeded,reset_and_reuse,zero_length,fence" \
 	"atomic-write: $patient fail=atomic_write"
 verify -f 4 -a "h2:$peer" -b "h1:$dev1" \
 	"atomic-write-back: $patient fail=atomic_write" || (( ++failures ))

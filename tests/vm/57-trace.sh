@@ -79,7 +79,7 @@ vector() {
 
 loss() {
 	h1 tc qdisc add dev eth0 root netem loss 20%
-	traced 'loss: op=send size=8000 count=300 timeout=12'
+	traced 'loss: op=send size=8000 count=300 timeout=15'
 	h1 tc qdisc del dev eth0 root
 	seen 'arx_rewind: .*from=[0-9]+ to=[0-9]+' \
 		'arx_nak: .*kind=nak value=0 ' \

@@ -46,9 +46,9 @@ was_bad() {
 }
 
 # bad NAME COUNTER COMMAND...: transfers while COMMAND applies to the links of
-# both nodes, at which COUNTER rises. The retry budget: 7 retries, 17 ms apart.
+# both nodes, at which COUNTER rises. The retry budget: 7 retries, 134 ms apart.
 bad() {
-	local name=$1 counter=$2 reliable="timeout=12 retry=7 both=1 limit=30" \
+	local name=$1 counter=$2 reliable="timeout=15 retry=7 both=1 limit=30" \
 		before
 	shift 2
 	clear_link
@@ -289,7 +289,7 @@ buffer_back() {
 	h1 tc qdisc add dev eth0 root netem delay 300ms limit 10000
 	insmod "/arx/build/$(uname -r)/arx_exporter.ko"
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
-		"buffer: fail=$cases" || status=1
+		"buffer: fail=$cases timeout=17" || status=1
 	rmmod arx_exporter
 	return $status
 }

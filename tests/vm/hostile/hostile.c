@@ -183,6 +183,7 @@ void make_objects(struct objects *o, const char *device, bool v6)
 
 	memset(o, 0, sizeof(*o));
 	o->mtu = IBV_MTU_1024;
+	o->timeout = 12;	/* 17 ms */
 	for (i = 0; list && list[i]; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), device))
 			o->context = ibv_open_device(list[i]);
@@ -280,7 +281,7 @@ void connect_qp(struct objects *o, struct ibv_qp *qp, uint32_t dest,
 		.max_dest_rd_atomic = 4,
 		.max_rd_atomic = 4,
 		.min_rnr_timer = 1,
-		.timeout = 12,
+		.timeout = o->timeout,
 		.retry_cnt = 2,
 		.rnr_retry = 2,
 		.qp_access_flags =

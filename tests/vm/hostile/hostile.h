@@ -45,6 +45,7 @@ struct objects {
 	union ibv_gid gid;
 	int gid_index;
 	enum ibv_mtu mtu;	/* of paths */
+	uint8_t timeout;	/* of QPs, as in struct ibv_qp_attr */
 	uint8_t *mem;
 };
 

@@ -216,6 +216,7 @@ void break_srq(struct objects *o)
 	size_t known;
 	int i;
 
+	o->timeout = 17;	/* 0.5 s: a busy host may delay packets */
 	find_rings();
 	known = num_rings;
 	srq = ibv_create_srq(o->pd, &attr);

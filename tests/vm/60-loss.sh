@@ -198,12 +198,12 @@ parameters() {
 	set_dcqcn rp_time_reset_usecs 1000000
 	flow 104
 	until_true 20 controllers 2
-	until_true 20 rate 0 1200
+	until_true 60 rate 0 1200
 	not set_dcqcn rp_min_rate_mbps 0
 	set_dcqcn rp_min_rate_mbps 8
-	until_true 20 rate 2400 9000
+	until_true 60 rate 2400 9000
 	set_dcqcn rp_min_rate_mbps 1
-	until_true 20 rate 0 1200
+	until_true 60 rate 0 1200
 	flows_end
 }
 
@@ -314,7 +314,7 @@ if debug_kernel && ! full; then
 	check buffer-back 60 buffer_back
 	check cut-off 60 cut_off
 	check classes 60 marked classes
-	check parameters 90 marked parameters
+	check parameters 200 marked parameters
 	clear_link
 	exit
 fi
@@ -343,5 +343,5 @@ check memory-back 60 memory_back
 check buffer-back 60 buffer_back
 check cut-off 60 cut_off
 check classes 60 marked classes
-check parameters 90 marked parameters
+check parameters 200 marked parameters
 clear_link

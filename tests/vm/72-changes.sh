@@ -8,8 +8,13 @@ source "$(dirname "$0")/lib.sh"
 
 debug_kernel && patience=60 || patience=30
 
+# True if all QPs are connected: four between the nodes and four within h1
 connected() {
-	[[ $(h1 rdma resource show qp) =~ state\ RTS[^$'\n']*comm\ verify ]]
+	local qps
+	qps=$({ h1 rdma resource show qp; h2 rdma resource show qp; } |
+		grep 'comm verify')
+	(( $(grep -c 'state RTS' <<<"$qps") == 8 )) &&
+		! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
 }
 ended() { ! kill -0 "$1" 2>/dev/null; }
 

@@ -116,10 +116,10 @@ most() {
 	(( BASH_REMATCH[1] <= 1048576 && BASH_REMATCH[1] > 1048576 - 8 ))
 }
 
-# ends NAME REGIONS QPS SIGNAL MILLISECONDS: the signal must reach the program,
-# not a shell that waits for it
-ends() {
-	local before start took
+# ended NAME REGIONS QPS SIGNAL: it takes $took milliseconds. The signal must
+# reach the program, not a shell that waits for it.
+ended() {
+	local before start
 	before=$(h1 rdma resource show "$dev1")
 	holds "$1" ip netns exec h1 limits exit "$dev1" "$2" "$3"
 	[[ $line == ready ]]
@@ -129,7 +129,17 @@ ends() {
 	took=$(($(now) - start))
 	echo "ended in $took ms"
 	[[ $(h1 rdma resource show "$dev1") == "$before" ]]
-	(( took < $5 * slow ))
+}
+
+# ends TRIES MILLISECONDS NAME REGIONS QPS SIGNAL: in that time. A busy host may
+# delay a try.
+ends() {
+	local tries=$1 limit=$(($2 * slow)) took=$(($2 * slow))
+	shift 2
+	while (( took >= limit )); do
+		(( tries-- > 0 ))
+		ended "$@"
+	done
 }
 
 # ---- many at once ----
@@ -167,9 +177,9 @@ check cgroup 60 cgroup
 check groups 60 eval '[[ $(nobody_limits groups "$dev1") == "64 groups, error ENOBUFS" ]]'
 check groups-of-root 60 eval '[[ $(limits groups "$dev1") == "100 groups, error none" ]]'
 if full || ! debug_kernel; then
-	check exit 120 ends exit 10000 2000 exit 2000
+	check exit 120 ends 3 2000 exit 10000 2000 exit
 else
-	check exit 120 ends exit 1000 200 exit 2000
+	check exit 120 ends 3 2000 exit 1000 200 exit
 fi
 full && connections=2000 clients=500 || connections=300 clients=40
 debug_kernel && connections=100 clients=10
@@ -182,5 +192,5 @@ if full && ! debug_kernel; then
 	# Each CQ has a ring, which its process maps.
 	echo $((1 << 21)) >/proc/sys/vm/max_map_count
 	check most-cq 400 most cq
-	check killed 240 ends killed 1000000 0 KILL 60000
+	check killed 240 ends 1 60000 killed 1000000 0 KILL
 fi

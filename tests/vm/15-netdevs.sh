@@ -315,9 +315,9 @@ failover() {
 	before=$(sent eth1)
 	# One stream, to a slow receiver: while the slaves change, the GIDs are
 	# gone, and no program can connect.
-	traffic_works '' '' 1600 'slow=10000 timeout=16' &
+	traffic_works '' '' 1600 'slow=10000 timeout=18' &
 	verify=$!
-	sleep 1.5
+	until_true 20 verify_under_way
 	ip -n h1 link set eth0 down
 	becomes active_slave eth1
 	wait $verify

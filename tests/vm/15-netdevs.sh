@@ -418,7 +418,9 @@ tagged() {
 	local tcpdump=$!
 	until_true 20 test -s "$scratch/vlan.pcap"
 	traffic_works
-	sleep 0.5
+	# behind all packets
+	h1 ping -q -c 1 192.0.2.2
+	until_true 20 has_ping "$scratch/vlan.pcap" 'vlan and '
 	kill $tcpdump
 	wait $tcpdump || true
 	local all five

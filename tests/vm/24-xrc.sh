@@ -31,14 +31,12 @@ judged() {
 	local tcpdump
 	h1 bash -c "echo 1 >/sys/class/infiniband/$dev1/capture"
 	h1 tcpdump -q -B 65536 -i lo --immediate-mode -U -w "$scratch/capture" \
-		udp port 4791 2>/dev/null &
+		udp port 4791 or icmp 2>/dev/null &
 	tcpdump=$!
 	until_true 20 test -s "$scratch/capture"
 	h1 xrc "$dev1" "$scratch/domain" judged operations
 	h1 bash -c "echo 0 >/sys/class/infiniband/$dev1/capture"
-	sleep 0.5
-	kill $tcpdump
-	wait $tcpdump || true
+	captured $tcpdump "$scratch/capture" $ip1
 	PYTHONPATH=$(dirname "$0")/wire python3 - "$scratch/capture" <<-'END'
 	import sys
 	from scapy.utils import RawPcapReader

@@ -48,8 +48,8 @@ check icrc-counted-peer 60 counted h1 "$dev1"
 # capture NAME GID: all kinds of messages between two devices
 capture() {
 	local rc="gid=$2 mtu=1024 count=$count" log=$scratch/$1.pcap
-	h2 tcpdump -q -i eth0 -s 0 -B 65536 --immediate-mode -U -w "$log" udp \
-		port 4791 2>/dev/null &
+	h2 tcpdump -q -i eth0 -s 0 -B 65536 --immediate-mode -U -w "$log" \
+		udp port 4791 or icmp 2>/dev/null &
 	local tcpdump=$!
 	until_true 20 test -s "$log"
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
@@ -58,9 +58,8 @@ capture() {
 		"$1-traffic-ud: qp=ud op=send,send_imm size=1,2,3,1000 $rc" \
 		"$1-traffic-atomics: op=cas,faa $rc" \
 		"$1-traffic-lists: op=write,send_imm,mix list=8 vary=1 size=8,3000 $rc" || (( ++failures ))
-	sleep 1
-	kill $tcpdump
-	wait $tcpdump
+	captured $tcpdump "$log" $ip2 >"$scratch/captured" 2>&1 ||
+		fail "$1-captured" "not all packets" "$scratch/captured"
 	"$wire/judge" "$1" "$log" || (( ++failures ))
 }
 

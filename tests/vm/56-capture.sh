@@ -10,21 +10,19 @@ source "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")
 switch() { h"$1" bash -c "echo $2 >/sys/class/infiniband/$driver$1/capture"; }
 
-# capture HOST NETDEV CASE...: what a capture has of verify's traffic, in
-# $scratch/capture
+# capture HOST NETDEV ADDRESS CASE...: what a capture has of verify's traffic,
+# in $scratch/capture. Packets from h1 to ADDRESS pass NETDEV.
 capture() {
-	local host=$1 netdev=$2 tcpdump
-	shift 2
+	local host=$1 netdev=$2 address=$3 tcpdump
+	shift 3
 	rm -f "$scratch/capture"
 	ip netns exec "$host" tcpdump -q -B 65536 -i "$netdev" \
-		--immediate-mode -U -w "$scratch/capture" udp port 4791 \
-		2>/dev/null &
+		--immediate-mode -U -w "$scratch/capture" \
+		udp port 4791 or icmp 2>/dev/null &
 	tcpdump=$!
 	until_true 20 test -s "$scratch/capture"
 	verify -f 4 "$@"
-	sleep 0.5
-	kill $tcpdump
-	wait $tcpdump || true
+	captured $tcpdump "$scratch/capture" "$address"
 }
 
 # plain LEAST: the capture has at least LEAST packets. Each is one of a path
@@ -57,7 +55,7 @@ one_host() {
 	local runs
 	switch 1 1
 	runs=$(counter "$dev1" loopback_runs h1)
-	capture h1 lo -a "h1:$dev1" -b "h1:$dev1" "one-host: $messages" \
+	capture h1 lo $ip1 -a "h1:$dev1" -b "h1:$dev1" "one-host: $messages" \
 		"one-host-ud: qp=ud op=send size=1000 count=20"
 	plain $((96 * count + 20))
 	(( $(counter "$dev1" loopback_runs h1) == runs ))
@@ -65,7 +63,7 @@ one_host() {
 one_host_off() {
 	switch 1 0
 	[[ $(h1 cat "/sys/class/infiniband/$dev1/capture") == 0 ]]
-	capture h1 lo -a "h1:$dev1" -b "h1:$dev1" "one-host-off: $messages"
+	capture h1 lo $ip1 -a "h1:$dev1" -b "h1:$dev1" "one-host-off: $messages"
 	not plain $((75 * count))
 }
 # GRO joins no packets for a device that captures. But packets from the same
@@ -73,7 +71,8 @@ one_host_off() {
 two_hosts() {
 	switch 1 1
 	switch 2 1
-	capture "$1" eth0 -a "h1:$dev1" -b "h2:$dev2" "two-hosts: $messages" \
+	capture "$1" eth0 $ip2 -a "h1:$dev1" -b "h2:$dev2" \
+		"two-hosts: $messages" \
 		"two-hosts-v6: gid=v6 $messages"
 	plain $((192 * count))
 }

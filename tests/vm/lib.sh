@@ -176,6 +176,24 @@ verify_under_way() {
 		! finds -E 'state (RESET|INIT|RTR)' <<<"$qps"
 }
 
+# captured TCPDUMP FILE ADDRESS: end a capture of RoCE and ICMP once it has all
+# packets until now, as a ping from h1 behind them shows. Only the RoCE packets
+# stay in the file.
+captured() {
+	local status=0
+	h1 ping -q -c 1 "$3" && until_true 20 has_ping "$2" || status=1
+	kill "$1"
+	wait "$1" || true
+	tcpdump -r "$2" -w "$2.roce" udp port 4791 && mv "$2.roce" "$2" ||
+		status=1
+	return $status
+}
+# has_ping FILE [FILTER]: tcpdump has written the request of a ping.
+has_ping() {
+	tcpdump -n -r "$1" "${2-}icmp[icmptype] == icmp-echo" 2>/dev/null |
+		finds .
+}
+
 # listening h1|h2 PORT|cm: true if a program listens, on a TCP port or by
 # rdma_cm
 listening() {

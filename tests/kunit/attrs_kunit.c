@@ -41,17 +41,17 @@ static void attrs__switches(struct kunit *test)
 	struct arx_dev *dev = test->priv;
 
 	shows(test, &arx_attr_capture, "0\n");
-	shows(test, &arx_attr_ecn, "0\n");
-	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_ecn, "on\n"), 3);
-	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_capture, "1"), 1);
-	KUNIT_EXPECT_EQ(test, dev->ecn, 1);
-	KUNIT_EXPECT_EQ(test, dev->capture, 1);
 	shows(test, &arx_attr_ecn, "1\n");
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_ecn, "off\n"), 4);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_capture, "1"), 1);
+	KUNIT_EXPECT_EQ(test, dev->ecn, 0);
+	KUNIT_EXPECT_EQ(test, dev->capture, 1);
+	shows(test, &arx_attr_ecn, "0\n");
 	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_ecn, "7\n"), -EINVAL);
 	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_ecn, ""), -EINVAL);
-	KUNIT_EXPECT_EQ(test, dev->ecn, 1);
-	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_ecn, "n\n"), 2);
 	KUNIT_EXPECT_EQ(test, dev->ecn, 0);
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_ecn, "y\n"), 2);
+	KUNIT_EXPECT_EQ(test, dev->ecn, 1);
 	KUNIT_EXPECT_EQ(test, dev->capture, 1);
 }
 
@@ -83,7 +83,9 @@ static void attrs__names(struct kunit *test)
 {
 	struct arx_dev *dev = test->priv;
 
-	shows(test, &arx_attr_cc, "fixed\n");
+	shows(test, &arx_attr_cc, "auto\n");
+	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "fixed\n"), 6);
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_FIXED);
 	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "delay\n"), 6);
 	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_DELAY);
 	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "dcqcn"), 5);
@@ -176,8 +178,9 @@ static void attrs__table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, store(test, map, "26 delay\n"), 9);
 	KUNIT_EXPECT_EQ(test, store(test, map, "63 default\n"), 11);
 	KUNIT_EXPECT_EQ(test, store(test, map, "1 default\n"), 10);
-	shows(test, map, "0 delay\n26 delay\n");
-	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_FIXED);
+	KUNIT_EXPECT_EQ(test, store(test, map, "8 auto\n"), 7);
+	shows(test, map, "0 delay\n8 auto\n26 delay\n");
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_AUTO);
 	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "default"), -EINVAL);
 }
 
@@ -204,7 +207,7 @@ static void attrs__bpf(struct kunit *test)
 	struct arx_dev *dev = test->priv;
 
 	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc, "bpf"), -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_FIXED);
+	KUNIT_EXPECT_EQ(test, dev->cc, ARX_CC_AUTO);
 	KUNIT_EXPECT_EQ(test, store(test, &arx_attr_cc_dscp, "26 bpf"),
 			-EOPNOTSUPP);
 	shows(test, &arx_attr_cc_dscp, "");

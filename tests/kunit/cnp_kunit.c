@@ -241,6 +241,44 @@ static void congestion__fixed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 0);
 }
 
+/* Without a mark nothing is a sign of congestion, and nothing is measured. */
+static void congestion__auto_unmarked(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_AUTO);
+	struct arx_qp *qp = p->side[0].qp;
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_EXPECT_EQ(test, qp->comp.trip.began, 0);
+	respond(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	arx_congestion_timeout(qp);
+	respond(p, ARX_ACK_UNLIMITED, PSN + 19);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+}
+
+/* The first CNP begins the control. Only CNPs reduce the rate, no loss does. */
+static void congestion__auto_marked(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_AUTO);
+	u64 rate;
+
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 1);
+	rate = cc_of(p)->rate;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 2 * MTU);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	cc_of(p)->dcqcn.cut = 0;
+	respond(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	KUNIT_EXPECT_GE(test, cc_of(p)->rate, rate);
+	cc_of(p)->dcqcn.cut = 0;
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_LT(test, cc_of(p)->rate, rate);
+}
+
 /* Connect again, with this traffic class: what controls the QP. */
 static enum arx_cc_kind cc_of_class(struct kunit *test, u8 class)
 {
@@ -559,6 +597,8 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__uc),
 	KUNIT_CASE(congestion__cnp),
 	KUNIT_CASE(congestion__fixed),
+	KUNIT_CASE(congestion__auto_unmarked),
+	KUNIT_CASE(congestion__auto_marked),
 	KUNIT_CASE(congestion__class),
 	KUNIT_CASE(congestion__none),
 	KUNIT_CASE(congestion__shrinks),

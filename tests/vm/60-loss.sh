@@ -78,7 +78,7 @@ control() {
 controlled() {
 	control "$1" 1
 	"${@:2}"
-	control fixed 0
+	control auto 1
 }
 
 # marking_link NAME QDISC...: a link of 200 Mbit/s whose queue marks packets
@@ -152,10 +152,19 @@ controllers() {
 	[[ ${kinds//$'\n'/ } == "$*" ]]
 }
 
+# capable: packets to h2 that are ECN capable, with DSCP 0 and 26
+capable() {
+	h2 nft list table ip capable |
+		sed -n 's/.*counter packets \([0-9]*\) .*/\1/p'
+}
+
 # CNPs slow down the QP whose traffic class chose a controller, and no other QP.
+# Packets of other QPs are not ECN capable.
 classes() {
 	local before after flows=()
 	clear_link
+	control fixed 1
+	h2 nft "table ip capable { chain in { type filter hook prerouting priority -1; udp dport 4791 ip ecn ect0 ip dscp 0 counter; udp dport 4791 ip ecn ect0 ip dscp 26 counter; }; }"
 	h1 sh -c "echo 26 dcqcn >/sys/class/infiniband/$dev1/cc_dscp"
 	read -ra before < <(cnps)
 	of_class 104
@@ -164,12 +173,17 @@ classes() {
 	of_class 0
 	read -ra before < <(cnps)
 	(( before[0] == after[0] && before[1] > after[1] ))
+	readarray -t after < <(capable)
+	h2 nft delete table ip capable
+	echo "${after[*]} packets are ECN capable"
+	(( after[0] == 0 && after[1] > 0 ))
 	flow 104
 	flow 0
 	until_true 20 controllers 0 2
 	flows_end
 	read -ra after < <(cnps)
 	(( after[0] > before[0] && after[1] > before[1] ))
+	control auto 1
 }
 
 # rate MIN MAX: h1 sends at such a rate in kbit/s
@@ -335,6 +349,8 @@ if debug_kernel && ! full; then
 	clear_link
 	exit
 fi
+# QPs of a new device react to marks.
+check marking-link 60 marking_link as-it-is "${red[@]}"
 bad loss-0.1 requester_rewinds netem loss 0.1%
 controlled delay bad loss-1 requester_rewinds netem loss 1%
 controlled dcqcn bad loss-5 requester_rewinds netem loss 5%

@@ -132,7 +132,7 @@ lost() {
 	h1 tc qdisc change dev eth0 root netem loss 5%
 	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "data: op=write size=1000 window=1 qps=64 timeout=12 count=20"
 	h1 tc qdisc del dev eth0 root
-	h1 sh -c "echo fixed >/sys/class/infiniband/$dev1/cc"
+	h1 sh -c "echo auto >/sys/class/infiniband/$dev1/cc"
 }
 
 hosts

@@ -73,7 +73,7 @@ enum arx_kind {
  *	@cc_dscp; QPs take it when they enter RTR
  * @cc_dscp: device attribute: by DSCP, enum arx_cc_kind + 1, or 0: @cc
  * @cc_params: device attributes: parameters of all controllers
- * @ecn: device attribute: packets of RC and XRC are ECN capable
+ * @ecn: device attribute: packets of QPs that react to CNPs are ECN capable
  * @cnp_dscp: device attribute: upper six bits of the traffic class of CNPs
  * @np_min_time_between_cnps_usecs: device attribute: time in which a QP sends
  *	at most one CNP

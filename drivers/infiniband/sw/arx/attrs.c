@@ -179,17 +179,18 @@ static const char *const arx_attr_cc_names[] = {
 	[ARX_CC_DELAY + 1] = "delay",
 	[ARX_CC_DCQCN + 1] = "dcqcn",
 	[ARX_CC_BPF + 1] = arx_attr_bpf,
+	[ARX_CC_AUTO + 1] = "auto",
 };
 
 ARX_ATTR(capture, capture, .max = 1);
-ARX_ATTR(cc, cc, .initial = ARX_CC_FIXED, .max = ARX_CC_BPF,
+ARX_ATTR(cc, cc, .initial = ARX_CC_AUTO, .max = ARX_CC_AUTO,
 	 .names = arx_attr_cc_names + 1);
 ARX_ATTR(cc_dscp, cc_dscp[0], .entries = ARX_NUM_DSCPS,
-	 .max = ARX_CC_BPF + 1, .names = arx_attr_cc_names);
+	 .max = ARX_CC_AUTO + 1, .names = arx_attr_cc_names);
 /* CS6, network control: what ConnectX sends by default. */
 ARX_ATTR(cnp_dscp, cnp_dscp, .initial = 48, .max = ARX_NUM_DSCPS - 1);
 ARX_ATTR(doorbell_usecs, doorbell_usecs, .initial = 400, .max = USEC_PER_SEC);
-ARX_ATTR(ecn, ecn, .max = 1);
+ARX_ATTR(ecn, ecn, .initial = 1, .max = 1);
 ARX_ATTR(np_min_time_between_cnps_usecs, np_min_time_between_cnps_usecs,
 	 .initial = 50, .max = USEC_PER_SEC);
 

@@ -22,12 +22,14 @@ struct arx_cc;
  * @ARX_CC_DELAY: cc_delay.c
  * @ARX_CC_DCQCN: cc_dcqcn.c
  * @ARX_CC_BPF: cc_bpf.c
+ * @ARX_CC_AUTO: cc_dcqcn.c from the first CNP on; losses do not matter
  */
 enum arx_cc_kind {
 	ARX_CC_FIXED,
 	ARX_CC_DELAY,
 	ARX_CC_DCQCN,
 	ARX_CC_BPF,
+	ARX_CC_AUTO,
 };
 
 /**

@@ -32,6 +32,7 @@ static const struct arx_cc_ops *const arx_congestion_ops[] = {
 	[ARX_CC_DELAY] = &arx_cc_delay_ops,
 	[ARX_CC_DCQCN] = &arx_cc_dcqcn_ops,
 	[ARX_CC_BPF] = &arx_cc_bpf_ops,
+	[ARX_CC_AUTO] = &arx_cc_dcqcn_ops,
 };
 
 /* Beyond the limit of its memory cgroup, too, a QP is controlled. */
@@ -48,15 +49,20 @@ static void arx_congestion_init(const struct arx_qp *qp, struct arx_cc *cc,
 }
 
 /*
- * Begin to control a QP. Returns its state, or NULL: nothing is to control the
- * QP, its peer is on this machine, or there is no memory.
+ * A sign of congestion: @marked packets, or a loss or a long round trip. Begin
+ * to control the QP, if nothing does yet. Returns the state of a controller
+ * that reacts to this sign, or NULL: there is none, the peer is on this
+ * machine, or there is no memory.
  */
-static __cold struct arx_cc *arx_congestion_begin(struct arx_qp *qp, u64 now)
+static __cold struct arx_cc *arx_congestion_sign(struct arx_qp *qp, bool marked,
+						 u64 now)
 {
 	const struct arx_cc_ops *ops = arx_congestion_ops[qp->cc];
 	struct arx_comp *comp = &qp->comp;
 	struct arx_cc *cc = comp->cc;
 
+	if (qp->cc == ARX_CC_AUTO && !marked)
+		return NULL;
 	if (cc && cc->ops)
 		return cc;
 	if (!ops || READ_ONCE(qp->req.local))
@@ -110,7 +116,7 @@ static void arx_congestion_ack(struct arx_qp *qp, u32 n, u64 ns, u64 now)
 	if (cc && cc->ops)
 		cc->ops->ack(cc, n, ns, now);
 	else if (ns > ARX_CONGESTION_LONG)
-		arx_congestion_begin(qp, now);
+		arx_congestion_sign(qp, false, now);
 }
 
 static u64 arx_congestion_end_rtt(struct arx_rtt *rtt, u64 now)
@@ -171,7 +177,7 @@ void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
 {
 	struct arx_rtt *rtt = &qp->comp.trip;
 	u64 now = ktime_get_ns();
-	struct arx_cc *cc = arx_congestion_begin(qp, now);
+	struct arx_cc *cc = arx_congestion_sign(qp, false, now);
 
 	if (((rtt->psn - psn) & ARX_PSN_MASK) < n)
 		rtt->began = 0;
@@ -188,7 +194,7 @@ void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
 void arx_congestion_timeout(struct arx_qp *qp)
 {
 	u64 now = ktime_get_ns();
-	struct arx_cc *cc = arx_congestion_begin(qp, now);
+	struct arx_cc *cc = arx_congestion_sign(qp, false, now);
 
 	if (cc)
 		cc->ops->timeout(cc, now);
@@ -214,7 +220,7 @@ bool arx_congestion_cnp(struct arx_qp *qp)
 	spin_lock(&qp->comp.lock);
 	now = ktime_get_ns();
 	if (arx_qp_may(qp, ARX_QP_ACKED | ARX_QP_RECEIVE))
-		cc = arx_congestion_begin(qp, now);
+		cc = arx_congestion_sign(qp, true, now);
 	if (cc)
 		cc->ops->cnp(cc, now);
 	spin_unlock(&qp->comp.lock);

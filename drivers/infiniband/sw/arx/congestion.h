@@ -31,7 +31,7 @@ void arx_congestion_forget(struct arx_qp *qp);
  */
 static inline struct arx_cc *arx_congestion_of(const struct arx_qp *qp)
 {
-	/* An address dependency; pairs with arx_congestion_begin(). */
+	/* An address dependency; pairs with arx_congestion_sign(). */
 	return READ_ONCE(qp->comp.cc);
 }
 
@@ -61,16 +61,19 @@ static inline unsigned long arx_congestion_tick(void)
  * @qp: any QP
  *
  * That is never so for a peer on this machine, nor without a chosen controller.
+ * A QP that only CNPs make controlled measures nothing before that.
  */
 static inline bool arx_congestion_measures(const struct arx_qp *qp)
 {
 	const struct arx_comp *comp = &qp->comp;
 
-	if (likely(!qp->cc))
+	if (qp->cc == ARX_CC_FIXED)
+		return false;
+	if (likely(!READ_ONCE(comp->cc)) &&
+	    (qp->cc == ARX_CC_AUTO ||
+	     READ_ONCE(comp->trip.tick) == arx_congestion_tick()))
 		return false;
 	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt) &&
-	       (READ_ONCE(comp->trip.tick) != arx_congestion_tick() ||
-		READ_ONCE(comp->cc)) &&
 	       !READ_ONCE(qp->req.local);
 }
 

@@ -82,8 +82,8 @@ static u32 arx_tx_priority(const struct arx_av *av)
 }
 
 /*
- * Packets with data are ECN capable (RFC 3168) if the service acknowledges: its
- * peer sends CNPs for marked packets. An ACK has the traffic class of the
+ * Packets with data are ECN capable (RFC 3168) if the QP reacts to the CNPs that
+ * its peer sends for marked packets. An ACK has the traffic class of the
  * responses with which it leaves.
  */
 static u8 arx_tx_tos(const struct arx_qp *qp, const struct arx_av *av,
@@ -93,7 +93,7 @@ static u8 arx_tx_tos(const struct arx_qp *qp, const struct arx_av *av,
 
 	if (unlikely(run->h.op == ARX_OP_CNP))
 		return READ_ONCE(dev->cnp_dscp) << 2;
-	if (!arx_qp_is_acked(qp) || run->h.op == ARX_OP_ACK ||
+	if (qp->cc == ARX_CC_FIXED || run->h.op == ARX_OP_ACK ||
 	    !READ_ONCE(dev->ecn))
 		return av->tos;
 	return av->tos | INET_ECN_ECT_0;

@@ -446,6 +446,52 @@ static void responder__kept_and_rnr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
 }
 
+/*
+ * A message without a receive is kept, and those behind it. Nothing happens
+ * until the peer sends its first packet again, or all of it (@again bytes).
+ */
+static void refuse(struct kunit *test, u32 again)
+{
+	int flags = ARX_FIRST | ARX_ACK_REQ;
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[1];
+
+	if (again == 4 * MTU)
+		flags |= ARX_LAST;
+	packets(p, ARX_OP_SEND, WHOLE, PSN, 0, 4 * MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN);
+	KUNIT_EXPECT_GT(test, kept_bytes(p), 0);
+	packets(p, ARX_OP_SEND, WHOLE, PSN + 4, 4 * MTU, 2 * MTU);
+	pair_recv(p, 1, 1, 0, 4 * MTU);
+	packets(p, ARX_OP_WRITE, WHOLE, PSN + 6, 6 * MTU, 8);
+	EXPECT_SILENT(test, p, 1);
+	EXPECT_NO_WC(test, &s->rcq);
+
+	packets(p, ARX_OP_SEND, flags, PSN, 0, again);
+	EXPECT_WC(test, &s->rcq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[0].buf, 4 * MTU);
+	/* The second message, which was kept, has no receive. It stays kept. */
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN + 4);
+	EXPECT_SILENT(test, p, 1);
+	pair_recv(p, 1, 2, 0, 2 * MTU);
+	packets(p, ARX_OP_SEND, ARX_FIRST | ARX_ACK_REQ, PSN + 4, 4 * MTU, MTU);
+	EXPECT_WC(test, &s->rcq, 2, IB_WC_SUCCESS);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 6);
+	EXPECT_SILENT(test, p, 1);
+	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_SENT_RNR_NAK), 2);
+}
+
+static void responder__refused_first(struct kunit *test)
+{
+	refuse(test, MTU);
+}
+
+static void responder__refused_whole(struct kunit *test)
+{
+	refuse(test, 4 * MTU);
+}
+
 /* A peer that only sends behind a gap: bounded, and the QP still works. */
 static void responder__hostile_gap(struct kunit *test)
 {
@@ -534,6 +580,27 @@ static void responder__long_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, epsn(p), (PSN + n + 1) & ARX_PSN_MASK);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_RCVD_SEQ_NAK), 0);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_SENT_NAK), 1);
+	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
+	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, n * MTU);
+}
+
+/*
+ * After an RNR NAK the peer sends again what an ACK does not name: there is one
+ * ACK for all shares.
+ */
+static void responder__refused_long(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	u32 n = 3 * ARX_POLL_BYTES / MTU, i;
+
+	packets(p, ARX_OP_SEND, WHOLE, PSN, 0, MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN);
+	for (i = 1; i < n; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + i, i * MTU, MTU);
+	pair_recv(p, 1, 1, 0, MTU);
+	packets(p, ARX_OP_SEND, WHOLE, PSN, 0, MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + n - 1);
+	EXPECT_SILENT(test, p, 1);
 	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
 	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, n * MTU);
 }
@@ -903,6 +970,38 @@ static void requester__drops_and_goes_back(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
 }
 
+/* Side 1, which reports, is not ready to receive; later it may be. */
+static void not_ready(struct pair *p, u32 psn)
+{
+	struct arx_run run = pair_run(p, 0, ARX_OP_ACK,
+				      ARX_FIRST | ARX_LAST | ARX_REPORTS, psn,
+				      NULL, 0);
+
+	run.h.syndrome = ARX_RNR_NAK(0);
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+	pair_rnr_ended(p, 0);
+}
+
+/* A peer that reports keeps what it refused: one packet is sent again. */
+static void requester__refused(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+
+	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
+	drop_wire(p);
+	not_ready(p, PSN);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.npkts, 1);
+	KUNIT_EXPECT_TRUE(test, w->run.h.flags & ARX_ACK_REQ);
+	EXPECT_SILENT(test, p, 0);
+	ack(p, PSN + 19);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	EXPECT_SILENT(test, p, 0);
+}
+
 /* The retransmission timer forgets reports: go-back-N. */
 static void requester__fills_in_vain(struct kunit *test)
 {
@@ -1009,17 +1108,17 @@ static void requester__fill_is_lost(struct kunit *test)
 	drop_wire(p);
 	p->side[0].qp->comp.rnr_row = 1;
 	report_word(p, PSN, 0x100);
-	EXPECT_AGAIN(test, p, PSN, 4);
+	EXPECT_AGAIN(test, p, PSN, 1);
 	EXPECT_SILENT(test, p, 0);
 	pair_probe(p, 0);	/* the report was news */
 	EXPECT_SILENT(test, p, 0);
 	for (i = 0; i < 2; i++) {
 		pair_probe(p, 0);
-		EXPECT_AGAIN(test, p, PSN, 4);
+		EXPECT_AGAIN(test, p, PSN, 1);
 		EXPECT_SILENT(test, p, 0);
 	}
-	ack(p, PSN + 3);
-	EXPECT_AGAIN(test, p, PSN + 4, 4);
+	ack(p, PSN);
+	EXPECT_AGAIN(test, p, PSN + 1, 7);
 	ack(p, PSN + 8);
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
 }
@@ -1833,6 +1932,9 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__other_runs),
 	KUNIT_CASE(responder__kept_and_wrong),
 	KUNIT_CASE(responder__kept_and_rnr),
+	KUNIT_CASE(responder__refused_first),
+	KUNIT_CASE(responder__refused_whole),
+	KUNIT_CASE(responder__refused_long),
 	KUNIT_CASE(responder__hostile_gap),
 	KUNIT_CASE(responder__long_gap),
 	KUNIT_CASE(responder__many_covered),
@@ -1847,6 +1949,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__fills),
 	KUNIT_CASE(requester__drops_and_fills),
 	KUNIT_CASE(requester__drops_and_goes_back),
+	KUNIT_CASE(requester__refused),
 	KUNIT_CASE(requester__fills_in_vain),
 	KUNIT_CASE(requester__news_for_ever),
 	KUNIT_CASE(requester__bad_reports),

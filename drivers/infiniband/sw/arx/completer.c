@@ -557,7 +557,7 @@ static void arx_completer_ack(struct arx_qp *qp, struct arx_run *run)
 	u32 psn = run->h.psn;
 
 	arx_count(qp, ACKS_RCVD);
-	qp->comp.reports = run->h.flags & ARX_REPORTS;
+	WRITE_ONCE(qp->comp.reports, run->h.flags & ARX_REPORTS);
 	if (type == ARX_AETH_ACK) {
 		if (!arx_completer_advance(qp, arx_psn_add(psn, 1)))
 			arx_completer_behind(qp, run);
@@ -690,7 +690,7 @@ static void arx_completer_data(struct arx_qp *qp, struct arx_run *run)
 	struct arx_swqe *swqe;
 
 	if (run->h.flags & ARX_LAST)
-		qp->comp.reports = run->h.flags & ARX_REPORTS;
+		WRITE_ONCE(qp->comp.reports, run->h.flags & ARX_REPORTS);
 	/* It acknowledges all requests before its own. */
 	if (!arx_completer_advance(qp, run->h.psn) ||
 	    qp->comp.una != run->h.psn) {

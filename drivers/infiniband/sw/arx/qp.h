@@ -372,6 +372,8 @@ struct arx_target {
  * @gap: the last NAK was for a gap that is still open
  * @closing: kept requests are due, which a later share serves; @nak_sent keeps
  *	stages from asking for them, and no NAK was sent
+ * @hold: if @closing: no response is sent yet, because the last NAK was an RNR
+ *	NAK. The peer sends again what a response does not acknowledge
  * @reports: the peer understands reports
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free
@@ -410,6 +412,7 @@ struct arx_resp {
 	struct arx_keep kept;
 	bool gap;
 	bool closing;
+	bool hold;
 	bool reports;
 	bool flushed;
 	struct arx_tx_out out;

@@ -29,9 +29,11 @@
  * The same for a receiver that was not ready, until it accepts a request again.
  * Fruitless requests are work in softirq context. A whole window of them can
  * take longer than the receiver asked to wait, and on a single CPU the
- * receiving program would never run to post a WQE.
+ * receiving program would never run to post a WQE. A peer that reports keeps
+ * what it refuses, and needs the first packet only.
  */
 #define ARX_WINDOW_RNR		4
+#define ARX_WINDOW_RNR_KEPT	1
 
 /*
  * Packets that are sent again may be this far from the oldest one, however
@@ -518,8 +520,9 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 	if (unlikely(cc))
 		window = max(READ_ONCE(cc->window),
 			     qp->req.filling ? ARX_WINDOW_FILL : 1);
-	if (READ_ONCE(qp->comp.rnr_row))
-		window = min(window, ARX_WINDOW_RNR);
+	if (unlikely(READ_ONCE(qp->comp.rnr_row)))
+		window = min(window, READ_ONCE(qp->comp.reports) ?
+				     ARX_WINDOW_RNR_KEPT : ARX_WINDOW_RNR);
 	in_flight = arx_requester_in_flight(qp);
 	if (in_flight >= span)
 		return 0;

@@ -597,6 +597,20 @@ static bool arx_responder_begin_xrc(struct arx_qp *qp,
 	return true;
 }
 
+/*
+ * An RNR NAK has refused @run, or a part of it. If nothing of it was placed, it
+ * is kept: then the first packet is all that the peer must send again.
+ */
+static __cold void arx_responder_refused(struct arx_qp *qp, struct arx_run *run)
+{
+	struct arx_resp *resp = &qp->resp;
+
+	resp->reports |= !!(run->h.flags & ARX_REPORTS);
+	if ((run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE) &&
+	    run->npkts > 1 && run->h.psn == resp->epsn)
+		arx_keep_add(&resp->kept, run);
+}
+
 /* RC and XRC: a request, which may have any PSN. */
 static int arx_responder_request(struct arx_qp *qp, struct arx_run *run)
 {
@@ -609,6 +623,8 @@ static int arx_responder_request(struct arx_qp *qp, struct arx_run *run)
 	err = arx_responder_serve(qp, run);
 	if (unlikely(xrc))
 		arx_responder_drop_target(qp);
+	if (unlikely(qp->resp.nak_sent))
+		arx_responder_refused(qp, run);
 	return err;
 }
 
@@ -627,15 +643,22 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 	/* The share before held back the NAK for the next gap, and the ACK. */
 	if (resp->closing)
 		resp->nak_sent = false;
+	/* After a NAK nothing is due until the peer sends again. */
+	if (resp->nak_sent)
+		return;
+	if (!resp->closing)
+		resp->hold = !resp->gap;
 	resp->closing = false;
 	while ((kept = arx_keep_take(&resp->kept, resp->epsn))) {
 		share -= max(kept->run.len, ARX_KEEP_LEAST);
 		arx_responder_request(qp, &kept->run);
 		arx_keep_free(kept);
 		closed = true;
-		if (share <= 0)
+		if (share <= 0 || resp->nak_sent)
 			break;
 	}
+	if (resp->nak_sent)	/* refused until the peer sends it again */
+		return;
 	if (arx_keep_is_due(&resp->kept, resp->epsn)) {
 		resp->closing = true;
 		resp->nak_sent = true;
@@ -649,6 +672,12 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 		arx_responder_gap(qp);
 	else
 		arx_ack_due(qp);
+}
+
+/* True if responses wait for kept requests; the QP is scheduled then. */
+static bool arx_responder_holds(const struct arx_resp *resp)
+{
+	return resp->closing && resp->hold;
 }
 
 /* RC and XRC: a request, and those that were kept behind it. */
@@ -860,6 +889,8 @@ static void arx_responder_respond(struct arx_qp *qp)
 {
 	u32 bytes = ARX_POLL_BYTES;
 
+	if (unlikely(arx_responder_holds(&qp->resp)))
+		return;
 	if (arx_ack_may_wait(&qp->resp)) {
 		arx_count(qp, ACK_DEFERRED);
 		arx_qp_schedule(qp);
@@ -1002,8 +1033,11 @@ static bool arx_responder_continue(struct arx_qp *qp, u32 *bytes)
 	struct arx_resp *resp = &qp->resp;
 	bool more;
 
-	if (unlikely(resp->kept.bytes) && arx_qp_may(qp, ARX_QP_RECEIVE))
+	if (unlikely(resp->kept.bytes) && arx_qp_may(qp, ARX_QP_RECEIVE)) {
 		arx_responder_close(qp);
+		if (arx_responder_holds(resp))
+			return false;
+	}
 	more = arx_rdatomic_reply(qp, bytes);
 	if (unlikely(resp->refused) && !arx_ack_nak_is_due(resp) &&
 	    !arx_paging_is_busy(&resp->paging))

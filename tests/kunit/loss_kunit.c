@@ -1002,6 +1002,46 @@ static void requester__refused(struct kunit *test)
 	EXPECT_SILENT(test, p, 0);
 }
 
+/* Having gone back, the requester skips what the peer reports. */
+static void requester__goes_back_and_skips(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
+	drop_wire(p);
+	not_ready(p, PSN);
+	EXPECT_AGAIN(test, p, PSN, 1);
+	EXPECT_SILENT(test, p, 0);
+	report_word(p, PSN + 1, 0x7e);		/* 2 to 7 are there */
+	EXPECT_AGAIN(test, p, PSN + 1, 1);
+	EXPECT_AGAIN(test, p, PSN + 8, 1);
+	EXPECT_SILENT(test, p, 0);
+	ack(p, PSN + 8);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/* A packet that is to be sent again does not leave this machine: once more. */
+static void requester__drops_a_fill(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
+	drop_wire(p);
+	p->drops = true;
+	p->room = 0;
+	report_word(p, PSN, 0x1e);		/* 1 to 4 are there */
+	EXPECT_SILENT(test, p, 0);
+	p->drops = false;
+	report_word(p, PSN, 0x5e);		/* 6, too */
+	EXPECT_AGAIN(test, p, PSN, 1);
+	EXPECT_AGAIN(test, p, PSN + 5, 1);
+	EXPECT_SILENT(test, p, 0);
+	ack(p, PSN + 8);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
 /* The retransmission timer forgets reports: go-back-N. */
 static void requester__fills_in_vain(struct kunit *test)
 {
@@ -1950,6 +1990,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__drops_and_fills),
 	KUNIT_CASE(requester__drops_and_goes_back),
 	KUNIT_CASE(requester__refused),
+	KUNIT_CASE(requester__goes_back_and_skips),
+	KUNIT_CASE(requester__drops_a_fill),
 	KUNIT_CASE(requester__fills_in_vain),
 	KUNIT_CASE(requester__news_for_ever),
 	KUNIT_CASE(requester__bad_reports),

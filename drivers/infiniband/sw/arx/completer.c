@@ -1094,7 +1094,8 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 /**
  * arx_completer_next_fill - what the requester should send again
  * @qp: RC QP that notes its losses
- * @psn: receives the first PSN
+ * @psn: receives the first PSN; for ARX_FILL_NONE the PSN up to which the peer
+ *	misses only what was sent again
  * @n: receives the number of PSNs
  *
  * Each packet is returned once, unless it is lost again. If nothing was heard
@@ -1123,6 +1124,8 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 	} else if ((loss->ask || loss->probe) && comp->una != req->nxt) {
 		arx_completer_fill_tail(qp, psn, n);
 		fill = ARX_FILL_NEXT;
+	} else {
+		*psn = loss->due;
 	}
 	loss->restart = false;
 	req->rewinds = comp->rewinds;

@@ -289,6 +289,9 @@ static __cold bool arx_requester_fill(struct arx_qp *qp)
 	}
 	if (fill == ARX_FILL_NONE && req->filling) {
 		req->filling = false;
+		/* Behind @psn, if the requester had gone back before that. */
+		if (arx_psn_diff(psn, req->resume) > 0)
+			req->resume = psn;
 		arx_requester_go_to(qp, req->resume);
 		return true;
 	}

@@ -82,8 +82,8 @@ static u32 arx_tx_priority(const struct arx_av *av)
 }
 
 /*
- * Packets with data are ECN capable (RFC 3168) if the QP reacts to the CNPs that
- * its peer sends for marked packets. An ACK has the traffic class of the
+ * Packets with data are ECN capable (RFC 3168) if the QP reacts to the CNPs
+ * that its peer sends for marked packets. An ACK has the traffic class of the
  * responses with which it leaves.
  */
 static u8 arx_tx_tos(const struct arx_qp *qp, const struct arx_av *av,

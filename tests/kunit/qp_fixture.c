@@ -538,6 +538,15 @@ void pair_connect(struct kunit *test, struct pair *p, enum ib_qp_type type)
 	pair_join(test, p);
 }
 
+/* Give a QP a worker without a thread, like an application's. */
+void pair_make_worker(struct kunit *test, struct arx_qp *qp)
+{
+	qp->worker = kunit_kzalloc(test, sizeof(*qp->worker), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, qp->worker);
+	spin_lock_init(&qp->worker->lock);
+	INIT_LIST_HEAD(&qp->worker->qps);
+}
+
 /**
  * pair_by_wire - connect the test's RC QPs, whose runs stay on the wire
  * @test: its priv is the pair

@@ -137,6 +137,7 @@ void pair_make_xrc_srq(struct kunit *test, struct pair *p, struct arx_srq *srq,
 		       struct arx_pd *pd, struct arx_cq *cq,
 		       struct arx_xrcd *xrcd);
 void pair_connect_xrc(struct kunit *test, struct pair *p);
+void pair_make_worker(struct kunit *test, struct arx_qp *qp);
 void pair_join(struct kunit *test, struct pair *p);
 
 /* Events from outside. */

@@ -10,6 +10,7 @@
 
 #include "cc.h"
 #include "qp_fixture.h"
+#include "worker.h"
 
 /* For an AH. */
 static struct arx_av *make_av(struct pair *p)
@@ -1362,6 +1363,120 @@ static void requester__softirq_copies_little(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 0, IB_WC_SUCCESS);
 }
 
+/*
+ * Where a failed QP of one machine goes on: with the thread of its process, if
+ * there is one, else after a time.
+ */
+static void requester__failed_is_charged(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	pair_make_worker(test, qp);
+	local_bh_disable();
+	arx_qp_error(qp, ARX_NO_EVENT);
+	arx_requester_run(qp);
+	cancel_work(&qp->work);
+	qp->req.local = true;
+	/* A QP that is on the list does not wake the thread. */
+	list_add(&qp->late_link, &qp->worker->qps);
+	qp->worker->task = (void *)p;
+	arx_qp_go_on(qp);
+	KUNIT_EXPECT_FALSE(test, work_pending(&qp->work));
+	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&qp->retry));
+
+	list_del_init(&qp->late_link);
+	qp->worker->killed = true;
+	arx_qp_go_on(qp);
+	KUNIT_EXPECT_FALSE(test, work_pending(&qp->work));
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&qp->retry));
+	local_bh_enable();
+}
+
+/* A softirq copies no more for the READs of a QP that has failed meanwhile. */
+static void requester__failed_reads_little(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	struct arx_resp *resp = &p->side[1].qp->resp;
+	struct arx_reply *reply;
+	u32 sent;
+
+	post_for_one_machine(test, p, IB_WR_RDMA_READ);
+	KUNIT_EXPECT_TRUE(test, arx_requester_kick(qp));
+	local_bh_disable();
+	reply = list_first_entry_or_null(&resp->due, struct arx_reply, link);
+	KUNIT_EXPECT_NOT_NULL(test, reply);
+	sent = reply ? reply->sent : 0;
+	arx_qp_error(qp, ARX_NO_EVENT);
+	arx_requester_run(qp);
+	sent = (reply ? reply->sent : 0) - sent;
+	local_bh_enable();
+	KUNIT_EXPECT_GT(test, sent, 0);
+	KUNIT_EXPECT_LE(test, sent * MTU, ARX_POLL_BYTES);
+}
+
+static struct arx_mr *fast_mr(struct kunit *test, struct pair *p, int side)
+{
+	struct ib_mr *ib = arx_alloc_mr(&p->pd.ib, IB_MR_TYPE_MEM_REG, 4);
+	struct scatterlist sg;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
+	ib->page_size = SZ_4K;
+	sg_init_one(&sg, p->side[side].buf, SZ_4K);
+	sg_dma_address(&sg) = (uintptr_t)p->side[side].buf;
+	sg_dma_len(&sg) = SZ_4K;
+	KUNIT_ASSERT_EQ(test, arx_map_mr_sg(ib, &sg, 1, NULL), 1);
+	return to_arx_mr(ib);
+}
+
+/* Post without a kick; of @every WQEs, one needs a packet. */
+static void post_invalidations(struct pair *p, struct arx_qp *qp, u32 n,
+			       u32 every, u32 rkey)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		struct arx_send_wqe *wqe = arx_ring_entry(&qp->sq,
+							  qp->sq_prod + i);
+
+		*wqe = (struct arx_send_wqe) {
+			.opcode = i % every ? IB_WR_LOCAL_INV : IB_WR_SEND,
+			.ex = i % every ? rkey : 0,
+		};
+	}
+	qp->sq_prod += n;
+	arx_ring_produce(&qp->sq, qp->sq_prod);
+}
+
+/*
+ * If many messages are between them, WQEs that need no packet may be left to a
+ * softirq. If not, the process goes on.
+ */
+static void requester__few_messages_are_charged(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp;
+	struct arx_mr *mr;
+
+	p->depth = 128;
+	pair_connect(test, p, IB_QPT_UC);
+	p->dev.port_active = false;
+	qp = p->side[0].qp;
+	mr = fast_mr(test, p, 0);
+	post_invalidations(p, qp, 128, 8, mr->ib.rkey);
+	KUNIT_EXPECT_TRUE(test, arx_requester_kick(qp));
+	arx_qp_go_on(qp);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, p->sent, 128 / 8);
+
+	post_invalidations(p, qp, 128, 2, mr->ib.rkey);
+	KUNIT_EXPECT_FALSE(test, arx_requester_kick(qp));
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, p->sent, 128 / 8 + 128 / 2);
+	arx_dereg_mr(&mr->ib, NULL);
+}
+
 /* A received packet causes 64 KiB; the rest follows when NAPI is done. */
 static void requester__little_for_an_ack(struct kunit *test)
 {
@@ -1416,20 +1531,6 @@ static void requester__rnr_ended_is_progress(struct kunit *test)
 }
 
 /* Local work. */
-
-static struct arx_mr *fast_mr(struct kunit *test, struct pair *p, int side)
-{
-	struct ib_mr *ib = arx_alloc_mr(&p->pd.ib, IB_MR_TYPE_MEM_REG, 4);
-	struct scatterlist sg;
-
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, ib);
-	ib->page_size = SZ_4K;
-	sg_init_one(&sg, p->side[side].buf, SZ_4K);
-	sg_dma_address(&sg) = (uintptr_t)p->side[side].buf;
-	sg_dma_len(&sg) = SZ_4K;
-	KUNIT_ASSERT_EQ(test, arx_map_mr_sg(ib, &sg, 1, NULL), 1);
-	return to_arx_mr(ib);
-}
 
 static int reg_mr(struct pair *p, int side, u64 id, struct arx_mr *mr)
 {
@@ -4249,6 +4350,9 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__one_share_of_writes),
 	KUNIT_CASE(requester__one_share_of_reads),
 	KUNIT_CASE(requester__softirq_copies_little),
+	KUNIT_CASE(requester__failed_is_charged),
+	KUNIT_CASE(requester__failed_reads_little),
+	KUNIT_CASE(requester__few_messages_are_charged),
 	KUNIT_CASE(requester__little_for_an_ack),
 	KUNIT_CASE(responder__little_for_a_read),
 	KUNIT_CASE(requester__rnr_ended_is_progress),

@@ -22,11 +22,7 @@ static struct arx_qp *watched_qp(struct kunit *test)
 	pair_connect(test, p, IB_QPT_RC);
 	qp = p->side[0].qp;
 	qp->ib.uobject = (void *)p;	/* only its existence matters */
-	/* A worker whose thread never runs. */
-	qp->worker = kunit_kzalloc(test, sizeof(*qp->worker), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, qp->worker);
-	spin_lock_init(&qp->worker->lock);
-	INIT_LIST_HEAD(&qp->worker->qps);
+	pair_make_worker(test, qp);
 	return qp;
 }
 

@@ -12,6 +12,7 @@
 
 #include "doorbell.h"
 #include "requester.h"
+#include "responder.h"
 #include "schedule.h"
 #include "state.h"
 #include "worker.h"
@@ -63,13 +64,16 @@ enum {
 /*
  * True if the kick goes on after share @nth. The thread takes over what is left
  * after some shares, or when a signal waits. Nobody takes over from a process
- * that could not start a thread: only its death ends the kick then.
+ * that could not start a thread: only its death ends the kick then. The thread
+ * may be another process's, which is stopped: a kick flushes all that it finds.
  */
 static bool arx_doorbell_goes_on(const struct arx_qp *qp, int nth)
 {
 	if (arx_worker_is_gone(qp))
 		return !fatal_signal_pending(current);
-	return nth + 1 < ARX_KICK_SHARES && !signal_pending(current);
+	return !signal_pending(current) &&
+	       (nth + 1 < ARX_KICK_SHARES ||
+		arx_qp_may(qp, ARX_QP_FLUSH | ARX_QP_FLUSH_RECV));
 }
 
 /*
@@ -88,12 +92,12 @@ static int arx_doorbell_kick(const struct ib_ucontext *uctx, u32 qpn, int nth)
 		arx_count(qp, KICKS);
 	more = arx_requester_kick(qp);
 	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
-		arx_qp_schedule(qp);
+		more |= arx_responder_kick(qp);
 	if (arx_worker_is_gone(qp) && !nth)
 		return ARX_KICK_ADOPT;
 	if (more && arx_doorbell_goes_on(qp, nth))
 		return ARX_KICK_AGAIN;
-	if (more)
+	if (more && !arx_qp_go_on_charged(qp))
 		arx_qp_go_on(qp);
 	return 0;
 }

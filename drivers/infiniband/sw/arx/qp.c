@@ -758,11 +758,19 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
  */
 static void arx_qp_send_deferred_ack(struct arx_qp *qp)
 {
-	if (!arx_qp_has_responder(qp))
-		return;
-	local_bh_disable();
-	arx_responder_go_on(qp);
-	local_bh_enable();
+	if (arx_qp_has_responder(qp))
+		arx_responder_kick(qp);
+}
+
+/*
+ * True if the state change needs the thread of the process. A QP in INIT may
+ * fail. If there can be no thread, the process learns that before its QPs are
+ * in use, and not when one of them enters ERR.
+ */
+static bool arx_qp_needs_worker(const struct ib_qp_attr *attr, int mask)
+{
+	return mask & IB_QP_STATE && (attr->qp_state == IB_QPS_INIT ||
+				      attr->qp_state == IB_QPS_RTS);
 }
 
 /**
@@ -790,7 +798,7 @@ int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 	if (err)
 		return err;
 	err = arx_qp_prepare(qp, attr, mask, &change);
-	if (!err && mask & IB_QP_STATE && attr->qp_state == IB_QPS_RTS)
+	if (!err && arx_qp_needs_worker(attr, mask))
 		err = arx_worker_start(qp->worker);
 	if (err)
 		goto discard;

@@ -94,6 +94,9 @@ static const char *const arx_turn_names[] = {
  * struct arx_share - work that one caller of the requester may still do
  * @bytes: bytes to hand over, and READ responses of a peer on this machine
  * @wqes: WQEs to process; each step with a WQE counts
+ * @given: @wqes at the beginning
+ * @unsent: WQEs that needed no packet: those of a failed QP, binds and
+ *	invalidations
  * @charged: runs in the time of a process, not of a softirq
  *
  * Bottom halves are off until a caller returns. So all turns of a caller have
@@ -103,6 +106,8 @@ static const char *const arx_turn_names[] = {
 struct arx_share {
 	u32 bytes;
 	u32 wqes;
+	u32 given;
+	u32 unsent;
 	bool charged;
 };
 
@@ -874,7 +879,8 @@ static enum arx_turn arx_requester_packets(struct arx_qp *qp,
  * invalidated yet: the turn ends, and the next one tries again.
  */
 static enum arx_turn arx_requester_local(struct arx_qp *qp,
-					 struct arx_swqe *swqe)
+					 struct arx_swqe *swqe,
+					 struct arx_share *share)
 {
 	int status = swqe->status;
 
@@ -882,6 +888,7 @@ static enum arx_turn arx_requester_local(struct arx_qp *qp,
 		status = arx_sendwr_execute(qp, swqe);
 	if (status == -EBUSY)
 		return ARX_TURN_SPENT;
+	share->unsent++;
 	swqe->status = status;
 	/* Pairs with the acquire in arx_completer_retirable(). */
 	smp_store_release(&swqe->executed, true);
@@ -901,6 +908,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp,
 
 	if (arx_qp_may(qp, ARX_QP_FLUSH) || req->flushes) {
 		swqe->status = IB_WC_WR_FLUSH_ERR;
+		share->unsent++;
 		arx_requester_next(qp);
 		req->flushes = req->flushes && req->sent != req->flush_end;
 		return ARX_TURN_GO;
@@ -916,7 +924,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp,
 		return ARX_TURN_WAIT;
 
 	if (swqe->local)
-		return arx_requester_local(qp, swqe);
+		return arx_requester_local(qp, swqe, share);
 	return arx_requester_packets(qp, swqe, share);
 }
 
@@ -1114,7 +1122,8 @@ static bool arx_requester_locked(struct arx_qp *qp, struct arx_share *share)
  * message that began within this limit is copied whole; the bytes beyond the
  * limit are a debt, and softirqs copy no more until the process has paid it.
  * Softirqs also process fewer WQEs at a time, because the kernel may run ten
- * works in one softirq.
+ * works in one softirq. A failed QP needs no credit, because its flush must
+ * end; only responses to its READs are copied.
  */
 static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 {
@@ -1127,14 +1136,18 @@ static struct arx_share arx_requester_share(const struct arx_qp *qp, u32 bytes)
 	if (!share.charged)
 		share.wqes = arx_qp_may(qp, ARX_QP_FLUSH) ? ARX_FLUSH_WQES :
 							    ARX_SOFTIRQ_WQES;
-	if (!share.charged && READ_ONCE(qp->req.local)) {
+	share.given = share.wqes;
+	if (share.charged || !READ_ONCE(qp->req.local))
+		return share;
+	share.bytes = min(bytes, ARX_POLL_BYTES);
+	if (!arx_qp_may(qp, ARX_QP_FLUSH)) {
 		s32 most = READ_ONCE(qp->req.credit) +
 			   ARX_SHARE_WQES * ARX_WQE_BYTES;
 
 		/* Only whole packets are sent. */
 		if (most < (s32)qp->mtu)
 			most = 0;
-		share.bytes = min3(bytes, ARX_POLL_BYTES, (u32)most);
+		share.bytes = min_t(u32, share.bytes, most);
 	}
 	return share;
 }
@@ -1205,21 +1218,41 @@ static bool arx_requester_send(struct arx_qp *qp, struct arx_share *share)
 }
 
 /*
+ * True if WQEs that need no packet have used up at least three quarters of the
+ * share. No window and no socket bounds such work. If there are more messages
+ * between such WQEs, the messages bound it.
+ */
+static bool arx_requester_sent_little(const struct arx_share *share)
+{
+	return !share->wqes && share->unsent >= share->given / 4 * 3;
+}
+
+/*
+ * Continue a softirq's work, of which a share is done. If many short WQEs used
+ * up the share, a softirq continues, but not for long: the kernel runs a work
+ * that queues itself ten times in one softirq.
+ */
+static void arx_requester_continue(struct arx_qp *qp,
+				   const struct arx_share *share)
+{
+	if (arx_requester_sent_little(share) && arx_qp_go_on_charged(qp))
+		return;
+	if (share->bytes && READ_ONCE(qp->req.softirqs) < ARX_SOFTIRQ_SHARES)
+		arx_qp_schedule(qp);
+	else
+		arx_qp_go_on(qp);
+}
+
+/*
  * On behalf of a softirq. Copies for which a QP has no credit are left to its
- * worker. If many short WQEs used up the share, a softirq continues, but not
- * for long: the kernel runs a work that queues itself ten times in one softirq.
+ * worker.
  */
 static void arx_requester_run_for(struct arx_qp *qp, u32 bytes)
 {
 	struct arx_share share = arx_requester_share(qp, bytes);
 
-	if (arx_requester_send(qp, &share)) {
-		if (share.bytes &&
-		    READ_ONCE(qp->req.softirqs) < ARX_SOFTIRQ_SHARES)
-			arx_qp_schedule(qp);
-		else
-			arx_qp_go_on(qp);
-	}
+	if (arx_requester_send(qp, &share))
+		arx_requester_continue(qp, &share);
 	arx_completer_arm(qp);
 }
 
@@ -1262,8 +1295,8 @@ void arx_requester_poll(struct arx_qp *qp)
  * started.
  *
  * Context: any with interrupts on; none of the QP locks held; @qp stays.
- * Return: true if there is more to copy on this machine. The caller continues,
- * or calls arx_qp_go_on().
+ * Return: true if there is more to copy on this machine, or to do without
+ * packets. The caller continues, or calls arx_qp_go_on().
  */
 bool arx_requester_kick(struct arx_qp *qp)
 {
@@ -1272,7 +1305,8 @@ bool arx_requester_kick(struct arx_qp *qp)
 
 	local_bh_disable();
 	more = arx_requester_send(qp, &share);
-	if (more && !READ_ONCE(qp->req.local)) {
+	if (more && !READ_ONCE(qp->req.local) &&
+	    !arx_requester_sent_little(&share)) {
 		arx_qp_schedule(qp);
 		more = false;
 	}

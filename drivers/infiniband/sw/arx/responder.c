@@ -982,7 +982,9 @@ static void arx_responder_flush(struct arx_qp *qp)
 			return;
 		arx_responder_complete_error(qp, IB_WC_WR_FLUSH_ERR);
 	}
-	arx_qp_schedule(qp);
+	/* The program may store prod as fast as this flushes. */
+	if (!arx_qp_go_on_charged(qp))
+		arx_qp_schedule(qp);
 }
 
 /*
@@ -1087,4 +1089,22 @@ void arx_responder_go_on(struct arx_qp *qp)
 	if (arx_responder_run(qp, &bytes))
 		arx_send_later(qp);
 	arx_section_leave();
+}
+
+/**
+ * arx_responder_kick - arx_responder_go_on() in the time of a process
+ * @qp: QP with a responder
+ *
+ * Context: any with interrupts on; none of the QP locks held; @qp stays.
+ * Return: true if it flushed receives: there may be more of them.
+ */
+bool arx_responder_kick(struct arx_qp *qp)
+{
+	u32 cons = READ_ONCE(qp->rq.cons);
+
+	local_bh_disable();
+	arx_responder_go_on(qp);
+	local_bh_enable();
+	return arx_qp_may(qp, ARX_QP_FLUSH_RECV) &&
+	       READ_ONCE(qp->rq.cons) != cons;
 }

@@ -58,7 +58,7 @@ void arx_qp_schedule_init(struct arx_qp *qp)
  * @qp: any QP that is not being destroyed
  *
  * For a stage that lacks memory, or room in a queue of this machine: at once it
- * would fail again.
+ * would fail again. Also for work that no process is charged for.
  *
  * Context: any but hard interrupts.
  */
@@ -99,8 +99,10 @@ void arx_qp_schedule_cancel(struct arx_qp *qp)
 }
 
 /**
- * arx_qp_wake_worker - have a QP's worker run the requester
+ * arx_qp_wake_worker - have a QP's worker run requester and responder
  * @qp: any QP that is not being destroyed
+ *
+ * Without a thread the QP waits, see arx_worker_queue().
  *
  * Context: any with interrupts on or bottom halves off; RCU read side.
  */
@@ -114,14 +116,41 @@ void arx_qp_wake_worker(struct arx_qp *qp)
  * @qp: any QP that is not being destroyed
  *
  * Packets for the wire are sent by a softirq: the window and the socket bound
- * them. Copies on this machine are bounded only by what was posted.
+ * them. Copies on this machine are bounded only by what was posted. A failed QP
+ * sends no more, but the peer may still copy the responses to its READs. The
+ * flush must end without a thread, too.
  *
  * Context: any with interrupts on or bottom halves off; RCU read side.
  */
 void arx_qp_go_on(struct arx_qp *qp)
 {
-	if (READ_ONCE(qp->req.local))
-		arx_qp_wake_worker(qp);
-	else
+	if (!READ_ONCE(qp->req.local))
 		arx_qp_schedule(qp);
+	else if (!(READ_ONCE(qp->may) & ARX_QP_FLUSH))
+		arx_qp_wake_worker(qp);
+	else if (!arx_qp_go_on_charged(qp))
+		arx_qp_schedule(qp);
+}
+
+/**
+ * arx_qp_go_on_charged - continue work that only what was posted bounds
+ * @qp: any QP that is not being destroyed
+ *
+ * For a stage that has used up its share by WQEs that need no packet. A softirq
+ * would be charged to nobody, so the thread of the process continues. If that
+ * thread has ended, a softirq does one share each millisecond: a program must
+ * not evade its quota by a child that owned the thread.
+ *
+ * Context: any with interrupts on or bottom halves off; RCU read side; locks of
+ * @qp may be held.
+ * Return: false if @qp never has a thread: it is a kernel consumer's, or the
+ * kernel has no such threads. The caller continues in a softirq.
+ */
+bool arx_qp_go_on_charged(struct arx_qp *qp)
+{
+	if (!qp->worker)
+		return false;
+	if (!arx_worker_continue(qp))
+		arx_qp_schedule_later(qp);
+	return true;
 }

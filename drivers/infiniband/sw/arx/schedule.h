@@ -11,7 +11,7 @@
 /*
  * WQEs of each queue of a failed QP that a softirq flushes in one turn. The
  * kernel may run ten works, one after the other, in one softirq, and a QP with
- * more to flush is at once the next work.
+ * more to flush is at once the next work if no thread of its process flushes.
  */
 #define ARX_FLUSH_WQES	16
 
@@ -23,5 +23,6 @@ void arx_qp_schedule_cancel(struct arx_qp *qp);
 void arx_qp_schedule_on(struct arx_qp *qp, int cpu);
 void arx_qp_wake_worker(struct arx_qp *qp);
 void arx_qp_go_on(struct arx_qp *qp);
+bool arx_qp_go_on_charged(struct arx_qp *qp);
 
 #endif /* ARX_SCHEDULE_H */

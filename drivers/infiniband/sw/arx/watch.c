@@ -16,6 +16,7 @@
 #include "compat.h"
 #include "cq.h"
 #include "schedule.h"
+#include "state.h"
 #include "watch.h"
 
 /*
@@ -127,7 +128,8 @@ static void arx_watch_start(struct arx_qp *qp)
 
 /*
  * An interval ends with @new requests. True if polling continues. A single
- * request in an interval is no stream.
+ * request in an interval is no stream. The requests of a failed QP are flushed
+ * in the time of its process, so no timer polls for them.
  */
 static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 {
@@ -135,7 +137,7 @@ static bool arx_watch_goes_on(struct arx_qp *qp, u32 new)
 		qp->watch.recheck = 1;
 	qp->watch.idle = new ? 0 : qp->watch.idle + 1;
 	return new != 1 && qp->watch.idle < ARX_WATCH_IDLE &&
-	       arx_watch_nsecs(qp);
+	       !arx_qp_may(qp, ARX_QP_FLUSH) && arx_watch_nsecs(qp);
 }
 
 /**

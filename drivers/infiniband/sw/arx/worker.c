@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Continues copies on this machine, and polls send queues.
+ * Continues copies on this machine and flushes, and polls send queues.
  *
  * A send to a QP of the same machine is a copy, and the only bound on what one
  * call may post is the length of the ring: 64 TiB. The call itself makes the
@@ -9,6 +9,11 @@
  * of the application's process continues: the scheduler, the CPU cgroup,
  * priority and affinity of the process apply to the copy, and the copy ends
  * with the process.
+ *
+ * The same holds for WQEs that need no packet: those of a failed QP, which are
+ * flushed, binds and invalidations. A program posts such WQEs by one store, and
+ * as fast as they are processed. If the thread has ended, softirqs process them
+ * slowly: the flush of a QP must end even if its process has ended.
  *
  * QPs of kernel consumers continue in a workqueue. So do all QPs if the kernel
  * has no threads of this kind (CONFIG_VHOST_TASK): their copies yield to other
@@ -22,6 +27,9 @@
 
 #include "compat.h"
 #include "requester.h"
+#include "responder.h"
+#include "schedule.h"
+#include "state.h"
 #include "watch.h"
 #include "worker.h"
 
@@ -39,6 +47,8 @@ static void arx_worker_run(struct arx_qp *qp)
 {
 	u64 found = READ_ONCE(qp->watch.found);
 
+	if (arx_qp_may(qp, ARX_QP_FLUSH_RECV))
+		arx_responder_kick(qp);
 	if (arx_requester_kick(qp) || arx_watch_again(qp, found))
 		arx_worker_queue(qp);
 }
@@ -48,12 +58,14 @@ static void arx_worker_late(struct work_struct *late)
 	arx_worker_run(container_of(late, struct arx_qp, late));
 }
 
-static struct arx_qp *arx_worker_next(struct arx_worker *worker)
+/* Remove the first QP from @qps, which the worker's lock protects. */
+static struct arx_qp *arx_worker_next(struct arx_worker *worker,
+				      struct list_head *qps)
 {
 	struct arx_qp *qp;
 
 	spin_lock_irq(&worker->lock);
-	qp = list_first_entry_or_null(&worker->qps, struct arx_qp, late_link);
+	qp = list_first_entry_or_null(qps, struct arx_qp, late_link);
 	if (qp)
 		list_del_init(&qp->late_link);
 	spin_unlock_irq(&worker->lock);
@@ -111,7 +123,7 @@ static bool arx_worker_work(void *data)
 		return false;
 	}
 	arx_section_enter();
-	qp = arx_worker_next(worker);
+	qp = arx_worker_next(worker, &worker->qps);
 	if (qp) {
 		__set_current_state(TASK_RUNNING);
 		arx_worker_run(qp);
@@ -125,16 +137,41 @@ static bool arx_worker_work(void *data)
 	return qp;
 }
 
-/* The process ends, or executes another program. */
+/*
+ * Softirqs continue with the QPs of a thread that has ended, whose list was
+ * @qps. They leave copies to arx_worker_queue() again, which adds to the
+ * worker's list and not to @qps. arx_destroy_qp() removes a QP from @qps, then
+ * waits for all sections.
+ */
+static void arx_worker_hand_over(struct arx_worker *worker,
+				 struct list_head *qps)
+{
+	struct arx_qp *qp;
+
+	arx_section_enter();
+	while ((qp = arx_worker_next(worker, qps)))
+		arx_qp_schedule(qp);
+	arx_section_leave();
+}
+
+/*
+ * The process ends, or executes another program. Once @killed is set, under the
+ * lock, arx_worker_continue() adds no QP; those that it added before are handed
+ * over. So no QP waits for a thread that has ended.
+ */
 static void arx_worker_killed(void *data)
 {
 	struct arx_worker *worker = data;
+	LIST_HEAD(qps);
 	bool ended;
 
 	spin_lock_irq(&worker->lock);
 	WRITE_ONCE(worker->killed, true);
 	ended = worker->ended;
+	list_splice_init(&worker->qps, &qps);
 	spin_unlock_irq(&worker->lock);
+	/* If the context ends only now, its end waits for this function. */
+	arx_worker_hand_over(worker, &qps);
 	if (ended)
 		arx_worker_leave(worker);
 }
@@ -211,7 +248,7 @@ static void arx_worker_drop_task(struct arx_worker *worker)
 /**
  * arx_worker_start - start a thread of the current process, if there is none
  *	yet, or not any more
- * @worker: of a QP that can send when this has succeeded, or NULL
+ * @worker: of a QP that can fail or send when this has succeeded, or NULL
  *
  * Context: process of the application.
  * Return: 0, or why there can be no thread: -EAGAIN, -ENOMEM, or a signal that
@@ -289,12 +326,24 @@ void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker)
 	INIT_LIST_HEAD(&qp->late_link);
 }
 
+/* Add @qp to the list, unless it is there. Lock held. */
+static void arx_worker_append(struct arx_worker *worker, struct arx_qp *qp)
+{
+	if (qp->retired || !list_empty(&qp->late_link))
+		return;
+	list_add_tail(&qp->late_link, &worker->qps);
+	/* Under the lock, because the thread may be replaced. */
+	if (!worker->killed && worker->task)
+		arx_task_wake(worker->task);
+}
+
 /**
- * arx_worker_queue - make a QP's worker run the requester
+ * arx_worker_queue - make a QP's worker run requester and responder
  * @qp: any QP
  *
- * If the process has ended and left its QPs to another process, the QPs wait
- * until the other process kicks one of them (arx_worker_start()).
+ * If the process has ended and left its QPs to another process, copies wait
+ * until the other process kicks one of the QPs (arx_worker_start()). Work that
+ * must not wait uses arx_worker_continue().
  *
  * Context: any with interrupts on or bottom halves off; @qp must stay valid.
  */
@@ -302,21 +351,43 @@ void arx_worker_queue(struct arx_qp *qp)
 {
 	struct arx_worker *worker = qp->worker;
 	unsigned long flags;
-	bool wake = false;
 
 	if (!worker) {
 		queue_work(arx_worker_wq, &qp->late);
 		return;
 	}
 	spin_lock_irqsave(&worker->lock, flags);
-	if (!qp->retired && list_empty(&qp->late_link)) {
-		list_add_tail(&qp->late_link, &worker->qps);
-		wake = !worker->killed && worker->task;
-	}
-	/* Under the lock, because the thread may be replaced. */
-	if (wake)
-		arx_task_wake(worker->task);
+	arx_worker_append(worker, qp);
 	spin_unlock_irqrestore(&worker->lock, flags);
+}
+
+/**
+ * arx_worker_continue - make a thread run requester and responder, if there is
+ *	one
+ * @qp: any QP
+ *
+ * The worker removes the QP from its list before it works for it. So a QP that
+ * is on the list already will be run after this call; a QP that the thread is
+ * working for is run once more. If the thread ends, arx_worker_killed() hands
+ * the QP over.
+ *
+ * Context: as arx_worker_queue(); locks of the QP may be held.
+ * Return: false if there is no thread: the caller continues in another way.
+ */
+bool arx_worker_continue(struct arx_qp *qp)
+{
+	struct arx_worker *worker = qp->worker;
+	unsigned long flags;
+	bool lives;
+
+	if (!worker)
+		return false;
+	spin_lock_irqsave(&worker->lock, flags);
+	lives = worker->task && !worker->killed;
+	if (lives)
+		arx_worker_append(worker, qp);
+	spin_unlock_irqrestore(&worker->lock, flags);
+	return lives;
 }
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Continues copies on this machine, and polls send queues. */
+/* Continues copies on this machine and flushes, and polls send queues. */
 #ifndef ARX_WORKER_H
 #define ARX_WORKER_H
 
@@ -12,14 +12,16 @@ struct arx_qp;
 struct vhost_task;
 
 /**
- * struct arx_worker - a thread of an application's process that copies for its
+ * struct arx_worker - a thread of an application's process that works for its
  *	QPs
- * @task: the thread; NULL: none of its QPs could send yet, or the kernel has no
- *	such threads. Set before the first QP can send, and again if a process
- *	that imported the context goes on after the end of the first one
+ * @task: the thread; NULL: none of its QPs could fail or send yet, or the
+ *	kernel has no such threads. Set before the first QP leaves RESET, and
+ *	again if a process that imported the context goes on after the end of
+ *	the first one
  * @start: serialises starts of threads
  * @lock: protects the fields below, and each QP's late_link and retired
- * @qps: QPs that have more to copy or are polled, each once, the next one first
+ * @qps: QPs that have more to copy or to flush or are polled, each once, the
+ *	next one first
  * @killed: the thread ends with its process; published
  * @ended: the context has ended; published
  * @leaving: the thread has queued @stop
@@ -44,6 +46,7 @@ int arx_worker_start(struct arx_worker *worker);
 void arx_worker_end(struct arx_worker *worker);
 void arx_worker_add(struct arx_qp *qp, struct arx_worker *worker);
 void arx_worker_queue(struct arx_qp *qp);
+bool arx_worker_continue(struct arx_qp *qp);
 bool arx_worker_is_gone(const struct arx_qp *qp);
 void arx_worker_forget(struct arx_qp *qp);
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # No work for QPs keeps a CPU from other programs: bottom halves are on again
 # soon, whatever was posted, received or ended. The process that posts is
-# charged for copies between QPs of one machine.
+# charged for copies between QPs of one machine, and for WQEs that are flushed
+# or need no packet.
 # kernels: 6.12 newest
 # left: 6.12
 # timeout: 700
@@ -45,36 +46,48 @@ link_ends() {
 
 seconds=5
 
-# took COMMAND...: hundredths of a CPU that COMMAND takes from programs that
-# want all CPUs
+# quota PERCENT: make a container with a quota of hundredths of a CPU
+quota() {
+	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir -p $group
+	echo "${1}000 100000" >$group/cpu.max
+}
+
+# True if the container has a process.
+populated() { [[ $(<$group/cgroup.procs) ]]; }
+
+# took COMMAND...: hundredths of a CPU that COMMAND, which joins the container
+# and stays there, takes from programs that want all CPUs
 took() {
 	local others
 	"$@" >&2 &
 	others=$!
+	until_true 20 populated >&2 || return
 	nap 1
 	h1 fair share $seconds
+	populated || return
 	echo 1 >$group/cgroup.kill
 	wait $others || true
 }
 
-# in_group QUOTA COMMAND...: in a container with a quota of QUOTA hundredths of
-# a CPU
-in_group() {
-	mkdir -p $group
-	echo "${1}000 100000" >$group/cpu.max
-	shift
-	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $group "$@"
-}
+in_group() { sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' $group "$@"; }
 
-# The kernel itself takes a part, a larger one in the machine of a busy host.
+# charged COMMAND...: the process pays for its work. The kernel itself takes a
+# part, a larger one in the machine of a busy host.
 charged() {
 	local percent kernel
-	echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+	quota 5
 	kernel=$(h1 fair share $seconds)
-	percent=$(took in_group 5 ip netns exec h1 fair hog "$dev1" 20)
+	percent=$(took "$@") || return
 	cat $group/cpu.stat
 	echo "a container of 5 % took $percent %, less the $kernel % that nobody took"
 	(( percent - kernel <= 10 ))
+}
+
+# A QP of a process without quota; the thread that flushes is of another one.
+process_ends() {
+	quota 1
+	fair orphan "h1:$dev1" $group/cgroup.procs
 }
 
 hosts --mtu 9000
@@ -94,5 +107,12 @@ if full; then
 	check softirqs-packets-waits 120 two_hosts 1 waits taskset -c 1
 fi
 rmmod arx_probe
-check charged 60 until_true 40 charged
+check charged 60 until_true 40 charged in_group ip netns exec h1 \
+	fair hog "$dev1" 20
+for queue in receives sends local orphans; do
+	check "charged-$queue" 60 until_true 40 charged \
+		fair store "h1:$dev1" 20 "$queue" $group/cgroup.procs
+done
+check process-ends 60 process_ends
+check process-stopped 60 fair stopped "h1:$dev1"
 rmdir $group 2>/dev/null || true

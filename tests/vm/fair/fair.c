@@ -7,6 +7,17 @@
  *		arx_probe.ko; longest.c has the groups
  *	fair hog DEVICE SECONDS
  *		65536 writes of 1 MiB, as many as the kernel sends in the time
+ *	fair store DEVICE SECONDS receives|sends|local|orphans PROCS
+ *		WQEs without end, by stores to the rings of 8 QPs: receives or
+ *		sends of failed QPs, invalidations, or receives of failed QPs
+ *		whose thread has ended. It joins the cgroup with the file PROCS
+ *		when the QPs are there
+ *	fair orphan DEVICE PROCS
+ *		a process of the cgroup with the file PROCS fails a QP and ends;
+ *		another one gets the flushed receives
+ *	fair stopped DEVICE
+ *		a process fails a QP and is stopped; another one gets the
+ *		flushed receives
  *	fair share SECONDS
  *		a program on each CPU that only counts: the part of the CPUs
  *		that other programs took
@@ -100,6 +111,20 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "hog")) {
 		open_ends(argv[2], argv[2]);
 		hog(atof(argv[3]));
+		return 0;
+	}
+	if (argc == 6 && !strcmp(argv[1], "store")) {
+		open_ends(argv[2], argv[2]);
+		return store(argv[4], atof(argv[3]), argv[5]) ? 0 : 2;
+	}
+	if (argc == 4 && !strcmp(argv[1], "orphan")) {
+		open_ends(argv[2], argv[2]);
+		orphan(argv[3]);
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], "stopped")) {
+		open_ends(argv[2], argv[2]);
+		stopped();
 		return 0;
 	}
 	if (argc < 7 || strcmp(argv[1], "longest"))

@@ -63,6 +63,8 @@ double now(void);
 struct ibv_ah *make_ah(struct end *end, const union ibv_gid *gid);
 void open_ends(const char *here, const char *there);
 void ready_ud(struct ibv_qp *qp);
+void connect_qp(struct ibv_qp *qp, struct end *end, struct ibv_qp *to,
+		struct end *other, const struct kind *kind);
 void make_pair(struct pair *p, const struct kind *kind);
 void free_pair(struct pair *p);
 void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length,
@@ -70,5 +72,8 @@ void post(struct pair *p, enum ibv_wr_opcode op, int flags, uint32_t length,
 void post_recvs(struct pair *p, int n);
 
 int longest(unsigned long most, bool two, bool all, const char *group);
+void orphan(const char *group);
+void stopped(void);
+bool store(const char *name, double seconds, const char *procs);
 
 #endif /* FAIR_H */

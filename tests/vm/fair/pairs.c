@@ -149,8 +149,8 @@ void ready_ud(struct ibv_qp *qp)
 	check(!ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN), "RTS");
 }
 
-static void connect_qp(struct ibv_qp *qp, struct end *end, struct ibv_qp *to,
-		       struct end *other, const struct kind *kind)
+void connect_qp(struct ibv_qp *qp, struct end *end, struct ibv_qp *to,
+		struct end *other, const struct kind *kind)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,

@@ -605,6 +605,29 @@ static void responder__refused_long(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, n * MTU);
 }
 
+/* The consumer ends the QP meanwhile: what was received is acknowledged. */
+static void responder__refused_ends(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[1].qp;
+	u32 share = ARX_POLL_BYTES / MTU, i;
+	struct arx_run run;
+
+	packets(p, ARX_OP_SEND, WHOLE, PSN, 0, MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(0), PSN);
+	for (i = 1; i < 3 * share; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + i, i * MTU, MTU);
+	pair_recv(p, 1, 1, 0, MTU);
+	run = pair_run(p, 1, ARX_OP_SEND, WHOLE, PSN, NULL, MTU);
+	local_bh_disable();	/* the rest is a later softirq's */
+	pair_rx_packets(p, 1, &run, p->side[0].buf);
+	EXPECT_SILENT(test, p, 1);
+	arx_responder_end_hold(qp);
+	local_bh_enable();
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2 * share);
+	pair_settle(p);
+}
+
 static void keep_many(struct pair *p, u32 n)
 {
 	u32 i;
@@ -634,6 +657,32 @@ static void responder__many_covered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, keep->bytes, 0);
 	KUNIT_EXPECT_EQ(test, epsn(p), (PSN + BUF / MTU) & ARX_PSN_MASK);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_SENT_NAK), 1);
+}
+
+/* Meanwhile a request is refused: nothing takes the RNR NAK for its own. */
+static void responder__refused_while_closing(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[1].qp;
+	struct arx_run run;
+
+	keep_many(p, ARX_KEEP_FREED + 100);
+	run = pair_run(p, 1, ARX_OP_READ, WHOLE, PSN, NULL, BUF);
+	run.h.dma_len = BUF;
+	arx_run_size(&run, 0);
+	local_bh_disable();
+	pair_rx_packets(p, 1, &run, p->side[0].buf);
+	KUNIT_EXPECT_TRUE(test, qp->resp.closing);
+	run = pair_run(p, 1, ARX_OP_SEND, WHOLE, PSN + BUF / MTU, NULL, 8);
+	pair_rx_packets(p, 1, &run, p->side[0].buf);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_SENT_RNR_NAK), 1);
+	KUNIT_EXPECT_TRUE(test, qp->resp.nak_sent);
+	pair_recv(p, 1, 1, 0, 8);
+	packets(p, ARX_OP_SEND, WHOLE, PSN + BUF / MTU, 0, 8);
+	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, kept_bytes(p), 0);
 }
 
 /* An error with many kept requests: they are freed in several softirqs. */
@@ -1019,6 +1068,35 @@ static void requester__goes_back_and_skips(struct kunit *test)
 	EXPECT_SILENT(test, p, 0);
 	ack(p, PSN + 8);
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/*
+ * A report ends inside a READ, whose last PSN is too far away: the READ is sent
+ * whole, so that all of its PSNs count as handed over.
+ */
+static void requester__skips_to_read(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	u8 words[ARX_REPORT_SPAN / 8];
+	int i;
+
+	memset(words, 0xff, sizeof(words));
+	words[3] = 0xfe;
+	note(test, p);
+	for (i = 0; i < 2; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, 0, 8);
+	pair_send(p, 0, IB_WR_RDMA_READ, 2, IB_SEND_SIGNALED, 0,
+		  ARX_REPORT_SPAN * MTU);
+	drop_wire(p);
+	not_ready(p, PSN);
+	EXPECT_AGAIN(test, p, PSN, 1);
+	report(p, PSN + 1, words, sizeof(words));
+	EXPECT_AGAIN(test, p, PSN + 1, 1);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 2);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, qp->req.rd_sent, 1);
+	KUNIT_EXPECT_EQ(test, qp->req.rd_psns, ARX_REPORT_SPAN);
 }
 
 /* A packet that is to be sent again does not leave this machine: once more. */
@@ -1975,9 +2053,11 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__refused_first),
 	KUNIT_CASE(responder__refused_whole),
 	KUNIT_CASE(responder__refused_long),
+	KUNIT_CASE(responder__refused_ends),
 	KUNIT_CASE(responder__hostile_gap),
 	KUNIT_CASE(responder__long_gap),
 	KUNIT_CASE(responder__many_covered),
+	KUNIT_CASE(responder__refused_while_closing),
 	KUNIT_CASE(responder__error_with_many),
 	KUNIT_CASE(responder__ends_with_kept),
 	KUNIT_CASE(responder__xrc_gap),
@@ -1991,6 +2071,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__drops_and_goes_back),
 	KUNIT_CASE(requester__refused),
 	KUNIT_CASE(requester__goes_back_and_skips),
+	KUNIT_CASE(requester__skips_to_read),
 	KUNIT_CASE(requester__drops_a_fill),
 	KUNIT_CASE(requester__fills_in_vain),
 	KUNIT_CASE(requester__news_for_ever),

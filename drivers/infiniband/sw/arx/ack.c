@@ -77,6 +77,7 @@ void arx_ack_rnr(struct arx_qp *qp, u8 timer)
 	 * Packets in flight after this are out of sequence; one NAK is enough.
 	 */
 	qp->resp.nak_sent = true;
+	qp->resp.closing = false;
 	qp->resp.gap = false;
 	qp->resp.refused = false;
 }

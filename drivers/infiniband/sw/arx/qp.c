@@ -759,7 +759,7 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 static void arx_qp_send_deferred_ack(struct arx_qp *qp)
 {
 	if (arx_qp_has_responder(qp))
-		arx_responder_kick(qp);
+		arx_responder_end_hold(qp);
 }
 
 /*

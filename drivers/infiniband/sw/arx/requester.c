@@ -216,6 +216,20 @@ static u32 arx_requester_rd_left(const struct arx_swqe *swqe, u32 una)
 }
 
 /*
+ * Where to go for @psn, which @swqe contains. A report may end inside a READ.
+ * That is sent from its first PSN or @una on: PSNs before @psn would not be
+ * added to @rd_psns, although they are subtracted when their responses arrive.
+ */
+static u32 arx_requester_rd_from(const struct arx_swqe *swqe, u32 psn, u32 una)
+{
+	u32 first = swqe->first_psn;
+
+	if (!arx_swqe_is_rd(swqe) || arx_psn_diff(psn, first) <= 0)
+		return psn;
+	return arx_psn_diff(una, first) > 0 ? una : first;
+}
+
+/*
  * Go to @psn, which is @una or was sent since: to the WQE that contains @psn,
  * or to the next one. READs and atomics before that WQE stay handed over.
  */
@@ -252,7 +266,9 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 		req->failed = false;
 	req->offset = 0;
 	if (index != req->fetched) {
-		pkts = arx_psn_diff(psn, arx_qp_swqe(qp, index)->first_psn);
+		swqe = arx_qp_swqe(qp, index);
+		psn = arx_requester_rd_from(swqe, psn, una);
+		pkts = arx_psn_diff(psn, swqe->first_psn);
 		req->offset = pkts > 0 ? pkts * qp->mtu : 0;
 	}
 	req->psn = psn;

@@ -598,16 +598,19 @@ static bool arx_responder_begin_xrc(struct arx_qp *qp,
 }
 
 /*
- * An RNR NAK has refused @run, or a part of it. If nothing of it was placed, it
- * is kept: then the first packet is all that the peer must send again.
+ * An RNR NAK has refused @run, which had @npkts packets, or a part of it. A
+ * message of which nothing was placed is kept: then the first packet is all
+ * that the peer must send again. That is not so for a run without its last
+ * packet, which needs a receive WQE: it no longer fits its packets.
  */
-static __cold void arx_responder_refused(struct arx_qp *qp, struct arx_run *run)
+static __cold void arx_responder_refused(struct arx_qp *qp, struct arx_run *run,
+					 u32 npkts)
 {
 	struct arx_resp *resp = &qp->resp;
 
 	resp->reports |= !!(run->h.flags & ARX_REPORTS);
 	if ((run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE) &&
-	    run->npkts > 1 && run->h.psn == resp->epsn)
+	    npkts > 1 && run->npkts == npkts && run->h.psn == resp->epsn)
 		arx_keep_add(&resp->kept, run);
 }
 
@@ -615,16 +618,18 @@ static __cold void arx_responder_refused(struct arx_qp *qp, struct arx_run *run)
 static int arx_responder_request(struct arx_qp *qp, struct arx_run *run)
 {
 	bool xrc = qp->service == ARX_SERVICE_XRC;
+	u32 npkts;
 	int err;
 
 	if (!arx_responder_expects(qp, run) ||
 	    (unlikely(xrc) && !arx_responder_begin_xrc(qp, run)))
 		return 0;
+	npkts = run->npkts;
 	err = arx_responder_serve(qp, run);
 	if (unlikely(xrc))
 		arx_responder_drop_target(qp);
 	if (unlikely(qp->resp.nak_sent))
-		arx_responder_refused(qp, run);
+		arx_responder_refused(qp, run, npkts);
 	return err;
 }
 
@@ -677,7 +682,7 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 /* True if responses wait for kept requests; the QP is scheduled then. */
 static bool arx_responder_holds(const struct arx_resp *resp)
 {
-	return resp->closing && resp->hold;
+	return resp->closing && resp->hold && !resp->dead;
 }
 
 /* RC and XRC: a request, and those that were kept behind it. */
@@ -1107,4 +1112,20 @@ bool arx_responder_kick(struct arx_qp *qp)
 	local_bh_enable();
 	return arx_qp_may(qp, ARX_QP_FLUSH_RECV) &&
 	       READ_ONCE(qp->rq.cons) != cons;
+}
+
+/**
+ * arx_responder_end_hold - send what is due before the QP ends
+ * @qp: QP with a responder
+ *
+ * The consumer may end the QP because of a message whose ACK waits.
+ *
+ * Context: as arx_responder_kick().
+ */
+void arx_responder_end_hold(struct arx_qp *qp)
+{
+	spin_lock_bh(&qp->resp.lock);
+	qp->resp.hold = false;
+	spin_unlock_bh(&qp->resp.lock);
+	arx_responder_kick(qp);
 }

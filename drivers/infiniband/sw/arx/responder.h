@@ -9,5 +9,6 @@ int arx_responder_rx(struct arx_qp *qp, struct arx_run *run);
 bool arx_responder_run(struct arx_qp *qp, u32 *bytes);
 void arx_responder_go_on(struct arx_qp *qp);
 bool arx_responder_kick(struct arx_qp *qp);
+void arx_responder_end_hold(struct arx_qp *qp);
 
 #endif /* ARX_RESPONDER_H */

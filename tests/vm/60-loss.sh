@@ -97,7 +97,11 @@ marking_link() {
 		tx_dropped; do
 		before+=("$(both "$counter")")
 	done
-	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "marking-$1: op=write,read size=64K list=8 count=$((messages * 8)) limit=30"
+	# On one CPU no packet overtakes another, which looks like a loss.
+	(
+		taskset -cp 0 "$BASHPID" >/dev/null
+		verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "marking-$1: op=write,read size=64K list=8 count=$((messages * 8)) limit=30"
+	)
 	h1 tc -s qdisc show dev eth0
 	for counter in np_cnp_sent rp_cnp_handled out_of_seq_request \
 		tx_dropped; do
@@ -350,7 +354,7 @@ if debug_kernel && ! full; then
 	exit
 fi
 # QPs of a new device react to marks.
-check marking-link 60 marking_link as-it-is "${red[@]}"
+check marking-link 60 unless_overtaken marking_link as-it-is "${red[@]}"
 bad loss-0.1 requester_rewinds netem loss 0.1%
 controlled delay bad loss-1 requester_rewinds netem loss 1%
 controlled dcqcn bad loss-5 requester_rewinds netem loss 5%
@@ -366,11 +370,12 @@ check full-queue 60 unless_overtaken full_queue
 check slow-codel 60 unless_overtaken slow_codel
 if full; then
 	for cc in delay dcqcn; do
-		controlled $cc check marking-link-$cc 60 marking_link $cc \
-			"${red[@]}"
+		controlled $cc check marking-link-$cc 60 unless_overtaken \
+			marking_link $cc "${red[@]}"
 	done
 	# the qdisc of most distributions
-	controlled delay check codel-link 60 marking_link codel fq_codel
+	controlled delay check codel-link 60 unless_overtaken \
+		marking_link codel fq_codel
 fi
 check memory-back 60 memory_back
 check buffer-back 60 buffer_back

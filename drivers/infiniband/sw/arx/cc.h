@@ -22,7 +22,8 @@ struct arx_cc;
  * @ARX_CC_DELAY: cc_delay.c
  * @ARX_CC_DCQCN: cc_dcqcn.c
  * @ARX_CC_BPF: cc_bpf.c
- * @ARX_CC_AUTO: cc_dcqcn.c from the first CNP on; losses do not matter
+ * @ARX_CC_AUTO: cc_dcqcn.c from the first CNP on; a loss is no sign of
+ *	congestion
  */
 enum arx_cc_kind {
 	ARX_CC_FIXED,

@@ -1094,8 +1094,8 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 /**
  * arx_completer_next_fill - what the requester should send again
  * @qp: RC QP that notes its losses
- * @psn: receives the first PSN; for ARX_FILL_NONE the PSN up to which the peer
- *	misses only what was sent again
+ * @psn: receives the first PSN. For ARX_FILL_NONE: all packets before this PSN
+ *	have arrived or were sent again
  * @n: receives the number of PSNs
  *
  * Each packet is returned once, unless it is lost again. If nothing was heard

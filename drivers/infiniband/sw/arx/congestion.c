@@ -49,10 +49,10 @@ static void arx_congestion_init(const struct arx_qp *qp, struct arx_cc *cc,
 }
 
 /*
- * A sign of congestion: @marked packets, or a loss or a long round trip. Begin
- * to control the QP, if nothing does yet. Returns the state of a controller
- * that reacts to this sign, or NULL: there is none, the peer is on this
- * machine, or there is no memory.
+ * There is a sign of congestion: a CNP (@marked), a loss or a long round trip.
+ * Begin to control the QP if no controller does yet. Returns the state of the
+ * controller that reacts to this sign. Returns NULL if no controller does, if
+ * the peer is on this machine, or without memory.
  */
 static __cold struct arx_cc *arx_congestion_sign(struct arx_qp *qp, bool marked,
 						 u64 now)

@@ -752,8 +752,8 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 
 /*
  * Flush a deferred ACK before the state change. The consumer may end the QP
- * because of a message that it has seen, and whose ACK waits for the next
- * softirq. Without the ACK the peer would take the message for lost. No lock
+ * because of a message that it has seen, and whose ACK waits for a softirq.
+ * Without the ACK the peer would take the message for lost. No lock
  * held: the ACK may be for a QP of this machine.
  */
 static void arx_qp_send_deferred_ack(struct arx_qp *qp)

@@ -372,8 +372,9 @@ struct arx_target {
  * @gap: the last NAK was for a gap that is still open
  * @closing: kept requests are due, which a later share serves; @nak_sent keeps
  *	stages from asking for them, and no NAK was sent
- * @hold: if @closing: no response is sent yet, because the last NAK was an RNR
- *	NAK. The peer sends again what a response does not acknowledge
+ * @hold: if @closing: responses are held back until all kept requests that are
+ *	due have been served. Set if the last NAK was an RNR NAK: the peer then
+ *	sends again all requests that the next response does not acknowledge
  * @reports: the peer understands reports
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free

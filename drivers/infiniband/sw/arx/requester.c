@@ -30,7 +30,7 @@
  * Fruitless requests are work in softirq context. A whole window of them can
  * take longer than the receiver asked to wait, and on a single CPU the
  * receiving program would never run to post a WQE. A peer that reports keeps
- * what it refuses, and needs the first packet only.
+ * the packets that the peer refuses: the first packet alone is enough.
  */
 #define ARX_WINDOW_RNR		4
 #define ARX_WINDOW_RNR_KEPT	1
@@ -310,7 +310,7 @@ static __cold bool arx_requester_fill(struct arx_qp *qp)
 	}
 	if (fill == ARX_FILL_NONE && req->filling) {
 		req->filling = false;
-		/* Behind @psn, if the requester had gone back before that. */
+		/* After go-back-N, @resume may be before @psn. */
 		if (arx_psn_diff(psn, req->resume) > 0)
 			req->resume = psn;
 		arx_requester_go_to(qp, req->resume);

@@ -598,10 +598,10 @@ static bool arx_responder_begin_xrc(struct arx_qp *qp,
 }
 
 /*
- * An RNR NAK has refused @run, which had @npkts packets, or a part of it. A
- * message of which nothing was placed is kept: then the first packet is all
- * that the peer must send again. That is not so for a run without its last
- * packet, which needs a receive WQE: it no longer fits its packets.
+ * An RNR NAK has refused @run, which had @npkts packets before that. Keep the
+ * run if nothing of it was placed: then the peer needs to send only the first
+ * packet again. A run that lost its last packet (arx_run_trim_last()) is not
+ * kept, because the run no longer covers its packets.
  */
 static __cold void arx_responder_refused(struct arx_qp *qp, struct arx_run *run,
 					 u32 npkts)
@@ -662,7 +662,8 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 		if (share <= 0 || resp->nak_sent)
 			break;
 	}
-	if (resp->nak_sent)	/* refused until the peer sends it again */
+	/* An RNR NAK has refused the last run, which is kept again. */
+	if (resp->nak_sent)
 		return;
 	if (arx_keep_is_due(&resp->kept, resp->epsn)) {
 		resp->closing = true;
@@ -1115,10 +1116,12 @@ bool arx_responder_kick(struct arx_qp *qp)
 }
 
 /**
- * arx_responder_end_hold - send what is due before the QP ends
+ * arx_responder_end_hold - send the responses that are due before the QP ends
  * @qp: QP with a responder
  *
- * The consumer may end the QP because of a message whose ACK waits.
+ * The consumer may end the QP because of a message whose ACK is held back. No
+ * other CPU can hold back this ACK again: a new hold begins only after another
+ * RNR NAK, which acknowledges the message.
  *
  * Context: as arx_responder_kick().
  */

@@ -171,6 +171,7 @@ static void fail_qps(struct queue *queues, bool orphans)
 	for (i = 0; orphans && i < QUEUES; i++)
 		refill(&queues[i], ORPHANS);
 	child = orphans ? fork() : 0;
+	check(child >= 0, "fork");
 	if (child) {
 		waitpid(child, NULL, 0);
 		return;
@@ -190,6 +191,27 @@ static void join_cgroup(const char *procs)
 }
 
 /*
+ * A child, in the cgroup of @procs if that is not NULL, which has failed the
+ * QP and is stopped.
+ */
+static pid_t stopped_child(struct queue *q, const char *procs)
+{
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (!child) {
+		if (procs)
+			join_cgroup(procs);
+		fail_qp(q->qp);
+		raise(SIGSTOP);
+		for (;;)
+			pause();
+	}
+	check(waitpid(child, NULL, WUNTRACED) == child, "a stopped child");
+	return child;
+}
+
+/*
  * A child in a cgroup fails a QP, so its thread flushes the receives, as slowly
  * as its quota says. When the child has ended, this process gets the other
  * completions without a kick.
@@ -201,13 +223,8 @@ void orphan(const char *procs)
 	pid_t child;
 
 	make_queue(&q, RECEIVES);
-	child = fork();
-	if (!child) {
-		join_cgroup(procs);
-		fail_qp(q.qp);
-		for (;;)
-			pause();
-	}
+	child = stopped_child(&q, procs);
+	kill(child, SIGCONT);
 	for (end = now() + 2; now() < end; usleep(1000))
 		if (!refill(&q, RECEIVES))
 			kick(&q);
@@ -232,13 +249,7 @@ void stopped(void)
 	pid_t child;
 
 	make_queue(&q, RECEIVES);
-	child = fork();
-	if (!child) {
-		fail_qp(q.qp);
-		raise(SIGSTOP);
-		_exit(0);
-	}
-	waitpid(child, NULL, WUNTRACED);
+	child = stopped_child(&q, NULL);
 	refill(&q, RECEIVES);
 	kick(&q);
 	for (end = now() + 10; q.ring->cons != q.ring->prod && now() < end;)
@@ -275,6 +286,7 @@ bool store(const char *name, double seconds, const char *procs)
 
 			if (!refill(&queues[i], store))
 				kick(&queues[i]);
+			check(queues[i].cq->prod, "completions");
 			done += queues[i].seen - before;
 		}
 		if (now() >= next) {

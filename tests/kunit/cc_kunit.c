@@ -15,6 +15,7 @@
 #include "cc_bpf.c"
 #include "cc_dcqcn.c"
 #include "cc_delay.c"
+#include "cc_loss.c"
 
 #include "arx.h"
 #include "attrs.h"
@@ -308,6 +309,7 @@ struct bottleneck {
 
 #define DELAY	(&arx_cc_delay_ops)
 #define DCQCN	(&arx_cc_dcqcn_ops)
+#define LOSS	(&arx_cc_loss_ops)
 
 static const struct bottleneck bottlenecks[] = {
 	{ "delay 200M queue 50", DELAY, 200, 50, 0, 1, 0, 200, 0, 950, 8500 },
@@ -336,6 +338,20 @@ static const struct bottleneck bottlenecks[] = {
 	{ "dcqcn 1G marks 8", DCQCN, 1000, 1000, 15, 8, 0, 200, 0, 950, 3000 },
 	{ "dcqcn 200M marks", DCQCN, 200, 1000, 15, 2, 0, 200, 0, 950, 20000 },
 	{ "dcqcn 10G marks", DCQCN, 10000, 1000, 60, 4, 0, 100, 0, 950, 3000 },
+	{ "loss 200M queue 50", LOSS, 200, 50, 0, 1, 0, 200, 0, 950, 8500 },
+	{ "loss 200M queue 200", LOSS, 200, 200, 0, 1, 0, 200, 0, 950, 34000 },
+	{ "loss 200M stalls", LOSS, 200, 200, 0, 1, 0, 200, 5000, 950, 34000 },
+	{ "loss 1G queue 50", LOSS, 1000, 50, 0, 1, 0, 200, 0, 950, 1700 },
+	{ "loss 1G 10 ms", LOSS, 1000, 200, 0, 1, 0, 10000, 0, 950, 7000 },
+	{ "loss 10G", LOSS, 10000, 200, 0, 4, 0, 100, 0, 950, 700 },
+	{ "loss 1G loss 1%", LOSS, 1000, 1000, 0, 1, 100, 200, 0, 950, 17000 },
+	{ "loss 1G loss 5%", LOSS, 1000, 1000, 0, 1, 20, 200, 0, 940, 17000 },
+	{ "loss 1G 2 ms 1%", LOSS, 1000, 200, 0, 1, 100, 2000, 0, 950, 7000 },
+	{ "loss 1G 2 ms 5%", LOSS, 1000, 1000, 0, 1, 20, 2000, 0, 940, 17000 },
+	{ "loss 400M 20 ms 1%", LOSS, 400, 1000, 0, 1, 100, 20000, 0, 950,
+	  35000 },
+	{ "loss 1G loss stalls", LOSS, 1000, 1000, 0, 1, 100, 200, 3000, 900,
+	  17000 },
 };
 
 static void bottleneck_name(const struct bottleneck *b, char *name)
@@ -472,6 +488,12 @@ static const struct bottleneck shared[] = {
 	{ "1G 10 ms", DELAY, 1000, 200, 0, 2, 0, 10000 },
 	{ "1G stalls", DELAY, 1000, 400, 0, 2, 0, 200, 3000 },
 	{ "1G 3 flows", DELAY, 1000, 400, 0, 4, 0, 200 },
+	{ "loss 200M queue 50", LOSS, 200, 50, 0, 2, 0, 200 },
+	{ "loss 200M queue 200", LOSS, 200, 200, 0, 2, 0, 200 },
+	{ "loss 1G queue 50", LOSS, 1000, 50, 0, 2, 0, 200 },
+	{ "loss 1G queue 400", LOSS, 1000, 400, 0, 2, 0, 200 },
+	{ "loss 1G 10 ms", LOSS, 1000, 200, 0, 2, 0, 10000 },
+	{ "loss 1G 3 flows", LOSS, 1000, 400, 0, 4, 0, 200 },
 };
 
 KUNIT_ARRAY_PARAM(cc_shared, shared, bottleneck_name);
@@ -548,6 +570,73 @@ static void link_flood(struct link *l)
 		link_engage(l, &l->flow[0]);
 		l->flow[0].cc.ops->cnp(&l->flow[0].cc, l->now);
 	}
+}
+
+/*
+ * A link that loses packets without congestion: the window stays as large as
+ * the sender's own queues need, also after a second without a loss.
+ */
+static void cc__lossy(struct kunit *test)
+{
+	const struct bottleneck b = {
+		.ops = LOSS,
+		.mbits = 1000,
+		.limit = 1000,
+		.flows = 1,
+		.rtt_us = 200,
+		.loss = 100,
+	};
+	struct link *l = link_make(test, &b);
+	u32 i;
+
+	for (i = 0; i < 4; i++) {
+		l->loss = i % 2 ? 0 : 100;
+		link_run(l, NSEC_PER_SEC);
+		KUNIT_EXPECT_GE(test, l->flow[0].cc.window, WINDOW / 2);
+	}
+}
+
+/* The first window is much too large: how much of it is lost tells the room. */
+static void cc__fits(struct kunit *test)
+{
+	const struct bottleneck b = {
+		.ops = LOSS,
+		.mbits = 200,
+		.limit = 50,
+		.flows = 1,
+		.rtt_us = 200,
+	};
+	struct link *l = link_make(test, &b);
+
+	link_run(l, 50 * NSEC_PER_MSEC);
+	l->measure = true;
+	link_run(l, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, l->flow[0].cc.window, 60);
+	KUNIT_EXPECT_LE(test, l->dropped, l->sent / 50);
+	KUNIT_EXPECT_GE(test, link_goodput(l, 100 * NSEC_PER_MSEC), 950);
+}
+
+/* Packets that were only late return what they took, and no more. */
+static void cc__late(struct kunit *test)
+{
+	u64 now = NSEC_PER_SEC;
+	struct arx_cc cc;
+	int i;
+
+	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_control(&cc, LOSS, default_params(test), 0, now);
+	for (i = 0; i < 3; i++)
+		cc.ops->ack(&cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
+	cc.ops->loss(&cc, 1, now += NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW * 7 / 10);
+	cc.ops->late(&cc, now);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW);
+	cc.ops->loss(&cc, WINDOW / 2, now += 2 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 2);
+	cc.ops->loss(&cc, WINDOW / 4, now += 2 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 4);
+	cc.ops->late(&cc, now);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 2);
 }
 
 /**
@@ -1053,6 +1142,9 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE_PARAM(cc__start, cc_starts_gen_params),
 	KUNIT_CASE_PARAM(cc__beside_tcp, cc_shared_gen_params),
 	KUNIT_CASE(cc__tcp_leaves),
+	KUNIT_CASE(cc__lossy),
+	KUNIT_CASE(cc__fits),
+	KUNIT_CASE(cc__late),
 	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),
 	KUNIT_CASE(cc__dcqcn_idle),
 	KUNIT_CASE(cc__dcqcn_first_rate),

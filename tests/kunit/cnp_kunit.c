@@ -241,7 +241,10 @@ static void congestion__fixed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 0);
 }
 
-/* Without a mark nothing is a sign of congestion, and nothing is measured. */
+/*
+ * Before the first sign nothing is measured. A loss begins the control by
+ * losses, whose state a CNP ends.
+ */
 static void congestion__auto_unmarked(struct kunit *test)
 {
 	struct pair *p = controlled(test, ARX_CC_AUTO);
@@ -250,12 +253,37 @@ static void congestion__auto_unmarked(struct kunit *test)
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
 	KUNIT_EXPECT_EQ(test, qp->comp.trip.began, 0);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
 	respond(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
 	arx_congestion_timeout(qp);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW / 2);
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
+	KUNIT_EXPECT_TRUE(test, cc_of(p)->dcqcn.drains);
 	respond(p, ARX_ACK_UNLIMITED, PSN + 19);
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_EQ(test, cc_of(p)->dcqcn.drained, 20);
+}
+
+/* Losses count again when no CNP has come for a second. */
+static void congestion__auto_unmarks(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_AUTO);
+	struct arx_qp *qp = p->side[0].qp;
+
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	arx_congestion_timeout(qp);
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
+	KUNIT_EXPECT_GT(test, cc_of(p)->rate, 0);
+	cc_of(p)->marked -= 2 * NSEC_PER_SEC;
+	arx_congestion_timeout(qp);
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->rate, 0);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW / 2);
 }
 
 /* The first CNP begins the control. Only CNPs reduce the rate, no loss does. */
@@ -598,6 +626,7 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(congestion__cnp),
 	KUNIT_CASE(congestion__fixed),
 	KUNIT_CASE(congestion__auto_unmarked),
+	KUNIT_CASE(congestion__auto_unmarks),
 	KUNIT_CASE(congestion__auto_marked),
 	KUNIT_CASE(congestion__class),
 	KUNIT_CASE(congestion__none),

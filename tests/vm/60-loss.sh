@@ -114,6 +114,30 @@ marking_link() {
 	done
 }
 
+# narrow_link OPERATION: links of 50 Mbit/s whose queues of 20 packets only
+# drop, behind the hosts' own queues. QPs that do not react lose half of what
+# they send.
+narrow_link() {
+	local n sent dropped
+	clear_link
+	on_both ethtool -K eth0 tx-gso-list off
+	on_both ip link add ifb0 type ifb
+	on_both ip link set ifb0 up
+	on_both tc qdisc add dev eth0 clsact
+	on_both tc filter add dev eth0 ingress matchall \
+		action mirred egress redirect dev ifb0
+	on_both tc qdisc add dev ifb0 root tbf rate 50mbit burst 10000 \
+		limit 84000
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "narrow-$1: op=$1 size=64K list=16 window=64 count=$((messages * 16)) limit=60" || return
+	n=2
+	[[ $1 != read ]] || n=1
+	read -r sent dropped < <("h$n" tc -s qdisc show dev ifb0 |
+		sed -nE 's/.* ([0-9]+) pkt \(dropped ([0-9]+),.*/\1 \2/p')
+	on_both ip link del ifb0
+	echo "of $sent packets $dropped were dropped"
+	(( sent > messages * 16 * 16 && dropped * 4 < sent ))
+}
+
 # marked COMMAND...: while h2 receives all packets as if routers had marked them
 marked() {
 	h2 nft "table ip marks { chain in { type filter hook prerouting priority 0; udp dport 4791 ip ecn set ce; }; }"
@@ -338,8 +362,9 @@ else
 fi
 
 hosts --mtu 4200
-modprobe -a sch_netem sch_tbf sch_red sch_fq_codel act_gact act_pedit \
-	cls_matchall
+modprobe -a sch_netem sch_tbf sch_red sch_fq_codel act_gact act_mirred \
+	act_pedit cls_matchall
+modprobe ifb numifbs=0
 if debug_kernel && ! full; then
 	controlled delay bad loss-1 requester_rewinds netem loss 1%
 	bad duplicate duplicate_request netem duplicate 5%
@@ -353,8 +378,10 @@ if debug_kernel && ! full; then
 	clear_link
 	exit
 fi
-# QPs of a new device react to marks.
+# QPs of a new device react to marks, and to losses for lack of room.
 check marking-link 60 unless_overtaken marking_link as-it-is "${red[@]}"
+check narrow-link 60 narrow_link write
+check narrow-link-read 60 narrow_link read
 bad loss-0.1 requester_rewinds netem loss 0.1%
 controlled delay bad loss-1 requester_rewinds netem loss 1%
 controlled dcqcn bad loss-5 requester_rewinds netem loss 5%

@@ -38,7 +38,7 @@ void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now)
 
 /**
  * arx_cc_control - begin to control congestion
- * @cc: without a controller
+ * @cc: without a controller, or with another one, whose state is lost
  * @ops: the controller
  * @params: of the controllers; they stay as long as @cc
  * @epoch: time of day minus @now, in ns
@@ -52,6 +52,7 @@ void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops,
 	cc->ops = ops;
 	cc->params = params;
 	cc->epoch = epoch;
+	memset_startat(cc, 0, delay);
 	ops->init(cc, now);
 }
 
@@ -69,11 +70,12 @@ u32 arx_cc_burst(const struct arx_cc *cc)
 {
 	u32 window = READ_ONCE(cc->window);
 	unsigned long rate = arx_cc_rate(cc);
-	u64 bytes = ARX_CC_BURST_MAX;
+	u64 bytes;
 
-	if (rate)
-		bytes = min(bytes, div_u64(rate * ARX_CC_BURST_NS,
-					   NSEC_PER_SEC));
+	if (!rate)
+		return max(window / 4, 1);
+	bytes = min(div_u64(rate * ARX_CC_BURST_NS, NSEC_PER_SEC),
+		    ARX_CC_BURST_MAX);
 	return max(min(window / 4, (u32)bytes / cc->mtu), 1);
 }
 

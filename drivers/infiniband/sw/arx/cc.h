@@ -22,8 +22,8 @@ struct arx_cc;
  * @ARX_CC_DELAY: cc_delay.c
  * @ARX_CC_DCQCN: cc_dcqcn.c
  * @ARX_CC_BPF: cc_bpf.c
- * @ARX_CC_AUTO: cc_dcqcn.c from the first CNP on; a loss is no sign of
- *	congestion
+ * @ARX_CC_AUTO: cc_dcqcn.c while CNPs come, else cc_loss.c from the first loss
+ *	on
  */
 enum arx_cc_kind {
 	ARX_CC_FIXED,
@@ -68,11 +68,15 @@ struct arx_cc_params {
  * struct arx_cc_ops - a controller. No function sleeps. The caller serialises
  *	all of them, and reads the clock (@now, in ns) inside, so that time
  *	never goes back
- * @init: the first sign of congestion; the sign itself is reported after that
+ * @init: the first sign of congestion; the sign itself is reported after that.
+ *	The window and the rate are those of another controller, if it was the
+ *	one before
  * @ack: @n packets are acknowledged. @rtt is the round trip of one of them in
  *	ns, of about one packet in each round trip, else 0
  * @cnp: the peer has sent a CNP
  * @loss: @n packets are lost, and are about to be sent again
+ * @late: packets that were reported as lost were only late; NULL: that does not
+ *	matter
  * @timeout: nothing was acknowledged for the time of the retransmission timer,
  *	or the peer asks for everything again
  *
@@ -85,6 +89,7 @@ struct arx_cc_ops {
 	void (*ack)(struct arx_cc *cc, u32 n, u64 rtt, u64 now);
 	void (*cnp)(struct arx_cc *cc, u64 now);
 	void (*loss)(struct arx_cc *cc, u32 n, u64 now);
+	void (*late)(struct arx_cc *cc, u64 now);
 	void (*timeout)(struct arx_cc *cc, u64 now);
 };
 
@@ -189,6 +194,37 @@ struct arx_cc_dcqcn {
 	u64 empty;
 };
 
+/**
+ * struct arx_cc_loss - state of the control by losses, cc_loss.c; times in ns
+ * @lossy: evidence that the link loses packets without congestion
+ * @fulls: on such a link, losses in a row in a queue that seems to be full
+ * @cwnd: window in 1/256 packets
+ * @held: @cwnd before it shrank without knowledge of the link; it returns to
+ *	that if the link proves to be lossy. 0: there is nothing to return to
+ * @had: window in packets when @counted was set
+ * @lost: packets lost since @counted
+ * @rounds: round trips measured since the window shrank or returned
+ * @shortest: shortest round trip
+ * @last: the last round trip, 0: none was measured
+ * @before: the round trip before @last
+ * @full: about the longest round trip in which packets were lost, 0: unknown
+ * @counted: when the present round of losses began, 0: there was none
+ */
+struct arx_cc_loss {
+	u8 lossy;
+	u8 fulls;
+	u32 cwnd;
+	u32 held;
+	u32 had;
+	u32 lost;
+	u32 rounds;
+	u64 shortest;
+	u64 last;
+	u64 before;
+	u64 full;
+	u64 counted;
+};
+
 /* Words for a BPF program's own use. */
 #define ARX_CC_BPF_WORDS	16
 
@@ -223,6 +259,7 @@ struct arx_cc_bpf {
  *	set before arx_cc_control(). Under the completer's lock
  * @responds: the QP sends READ responses, which nothing acknowledges. Under the
  *	completer's lock
+ * @marked: time of the last CNP in ns. Under the completer's lock
  * @rate: bytes per second that the controller allows, 0: as fast as possible;
  *	published
  * @static_rate: bytes per second that the address allows, 0: as fast as
@@ -231,6 +268,7 @@ struct arx_cc_bpf {
  * @next: when the next packet may be sent, in ns; published
  * @delay: state of cc_delay.c
  * @dcqcn: state of cc_dcqcn.c
+ * @loss: state of cc_loss.c
  * @bpf: state of cc_bpf.c
  */
 struct arx_cc {
@@ -243,6 +281,7 @@ struct arx_cc {
 	bool limited;
 	bool early;
 	bool responds;
+	u64 marked;
 	unsigned long rate;
 	unsigned long static_rate;
 	spinlock_t pace_lock;	/* serialises changes of next */
@@ -250,12 +289,14 @@ struct arx_cc {
 	union {
 		struct arx_cc_delay delay;
 		struct arx_cc_dcqcn dcqcn;
+		struct arx_cc_loss loss;
 		struct arx_cc_bpf bpf;
 	};
 };
 
 extern const struct arx_cc_ops arx_cc_delay_ops;
 extern const struct arx_cc_ops arx_cc_dcqcn_ops;
+extern const struct arx_cc_ops arx_cc_loss_ops;
 
 void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now);
 void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops,

@@ -139,6 +139,18 @@ static void arx_cc_bpf_loss(struct arx_cc *cc, u32 n, u64 now)
 	rcu_read_unlock();
 }
 
+static void arx_cc_bpf_late(struct arx_cc *cc, u64 now)
+{
+	const struct arx_cc_ops *ops;
+
+	rcu_read_lock();
+	ops = arx_cc_bpf_enter(cc, now);
+	if (ops->late)
+		ops->late(cc, now);
+	arx_cc_bpf_publish(cc);
+	rcu_read_unlock();
+}
+
 static void arx_cc_bpf_timeout(struct arx_cc *cc, u64 now)
 {
 	const struct arx_cc_ops *ops;
@@ -156,6 +168,7 @@ const struct arx_cc_ops arx_cc_bpf_ops = {
 	.ack = arx_cc_bpf_ack,
 	.cnp = arx_cc_bpf_cnp,
 	.loss = arx_cc_bpf_loss,
+	.late = arx_cc_bpf_late,
 	.timeout = arx_cc_bpf_timeout,
 };
 

@@ -83,8 +83,7 @@ static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
 	arx_dcqcn_begin(cc, ARX_DCQCN_RATE(cc, first_rate_mbps), now);
 	d->began = now;
 	d->drains = cc->early;
-	if (d->drains)
-		WRITE_ONCE(cc->window, 1);
+	WRITE_ONCE(cc->window, d->drains ? 1 : cc->most);
 }
 
 /*

@@ -272,6 +272,17 @@ static void arx_completer_start_probe(struct arx_qp *qp)
 		      HRTIMER_MODE_REL_SOFT);
 }
 
+/* The peer has told which packets it has; some may have been only late. */
+static void arx_completer_judge_late(struct arx_qp *qp)
+{
+	struct arx_loss *loss = qp->comp.loss;
+
+	if (likely(!loss->mistaken))
+		return;
+	loss->mistaken = false;
+	arx_congestion_late(qp);
+}
+
 /* @una moved: the peer is alive, so all retry counts are reset. */
 static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 {
@@ -280,6 +291,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	trace_arx_acked(qp, comp->una, una);
 	if (unlikely(comp->loss)) {
 		arx_loss_advance(comp->loss, una, ktime_get_ns());
+		arx_completer_judge_late(qp);
 		WRITE_ONCE(comp->rtt, comp->loss->srtt);
 	}
 	if (unlikely(arx_congestion_follows(qp)))
@@ -478,6 +490,7 @@ static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 	if (arx_loss_report(comp->loss, words, run->len / sizeof(*words),
 			    arx_published(&qp->req.nxt), ktime_get_ns()))
 		arx_completer_fill(qp);
+	arx_completer_judge_late(qp);
 	arx_congestion_reported(qp);
 	if (arx_loss_hold(comp->loss))
 		arx_completer_start_probe(qp);

@@ -24,6 +24,12 @@
  */
 #define ARX_CONGESTION_LONG	(20 * NSEC_PER_MSEC)
 
+/*
+ * With "auto", CNPs tell more than losses do: for this long after a CNP, losses
+ * are no sign of congestion. After that, the path may be another one.
+ */
+#define ARX_CONGESTION_MARKS	NSEC_PER_SEC
+
 /* Bytes of headers of a full packet: Ethernet, IPv6, UDP, BTH, ICRC. */
 #define ARX_CONGESTION_HEADERS	(14 + 40 + 8 + 12 + 4)
 
@@ -32,7 +38,6 @@ static const struct arx_cc_ops *const arx_congestion_ops[] = {
 	[ARX_CC_DELAY] = &arx_cc_delay_ops,
 	[ARX_CC_DCQCN] = &arx_cc_dcqcn_ops,
 	[ARX_CC_BPF] = &arx_cc_bpf_ops,
-	[ARX_CC_AUTO] = &arx_cc_dcqcn_ops,
 };
 
 /* Beyond the limit of its memory cgroup, too, a QP is controlled. */
@@ -48,23 +53,33 @@ static void arx_congestion_init(const struct arx_qp *qp, struct arx_cc *cc,
 	arx_cc_init(cc, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW, now);
 }
 
+/* What a QP with ARX_CC_AUTO reacts with to a sign; NULL: it does not. */
+static const struct arx_cc_ops *arx_congestion_auto(const struct arx_cc *cc,
+						    bool marked, u64 now)
+{
+	if (marked)
+		return &arx_cc_dcqcn_ops;
+	if (cc && cc->ops == &arx_cc_dcqcn_ops &&
+	    now - cc->marked < ARX_CONGESTION_MARKS)
+		return NULL;
+	return &arx_cc_loss_ops;
+}
+
 /*
  * There is a sign of congestion: a CNP (@marked), a loss or a long round trip.
- * Begin to control the QP if no controller does yet. Returns the state of the
- * controller that reacts to this sign. Returns NULL if no controller does, if
- * the peer is on this machine, or without memory.
+ * Begin to control the QP if no controller does yet, or the wrong one. Returns
+ * the state of the controller that reacts to this sign. Returns NULL if no
+ * controller does, if the peer is on this machine, or without memory.
  */
 static __cold struct arx_cc *arx_congestion_sign(struct arx_qp *qp, bool marked,
 						 u64 now)
 {
-	const struct arx_cc_ops *ops = arx_congestion_ops[qp->cc];
 	struct arx_comp *comp = &qp->comp;
+	const struct arx_cc_ops *ops;
 	struct arx_cc *cc = comp->cc;
 
-	if (qp->cc == ARX_CC_AUTO && !marked)
-		return NULL;
-	if (cc && cc->ops)
-		return cc;
+	ops = qp->cc == ARX_CC_AUTO ? arx_congestion_auto(cc, marked, now) :
+				      arx_congestion_ops[qp->cc];
 	if (!ops || READ_ONCE(qp->req.local))
 		return NULL;
 	if (!cc) {
@@ -73,6 +88,10 @@ static __cold struct arx_cc *arx_congestion_sign(struct arx_qp *qp, bool marked,
 			return NULL;
 		arx_congestion_init(qp, cc, now);
 	}
+	if (marked)
+		cc->marked = now;
+	if (cc->ops == ops)
+		return cc;
 	comp->trip.early = arx_published(&qp->req.nxt);
 	cc->early = comp->una != comp->trip.early;
 	arx_cc_control(cc, ops, &arx_qp_dev(qp)->cc_params,
@@ -183,6 +202,20 @@ void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
 		rtt->began = 0;
 	if (cc)
 		cc->ops->loss(cc, n, now);
+}
+
+/**
+ * arx_congestion_late - packets that were reported as lost were only late
+ * @qp: RC QP
+ *
+ * Context: completer's lock held.
+ */
+void arx_congestion_late(struct arx_qp *qp)
+{
+	struct arx_cc *cc = qp->comp.cc;
+
+	if (cc && cc->ops && cc->ops->late)
+		cc->ops->late(cc, ktime_get_ns());
 }
 
 /**

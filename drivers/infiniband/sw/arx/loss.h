@@ -55,6 +55,7 @@
  * @timed_psn: PSN whose acknowledgment ends it
  * @timed: when it began, in ns
  * @late: quarters of @srtt by which packets may be late
+ * @mistaken: a packet was sent again that was only late; the caller clears this
  * @on_time: times that missing packets were lost and not late, in a row
  */
 struct arx_loss {
@@ -87,6 +88,7 @@ struct arx_loss {
 	bool timing;
 	u32 timed_psn;
 	u64 timed;
+	bool mistaken;
 	u8 late;
 	u8 on_time;
 };

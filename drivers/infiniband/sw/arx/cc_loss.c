@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Congestion control by losses, for paths whose routers do not mark packets.
+ * The window grows and shrinks about as CUBIC's (RFC 9438), so that flows of
+ * TCP and of arx share a queue. There is no rate: acknowledgments clock the
+ * packets.
+ *
+ * Some links lose packets without congestion. A queue loses packets only while
+ * it is full, and then a round trip takes longest. Losses in shorter round
+ * trips are evidence that the link loses packets: then the window returns to
+ * what it was, and losses shrink it only if they come in long round trips,
+ * twice in a row. If a large part of a window is lost, the path has no room for
+ * it, whatever the evidence says.
+ */
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "cc.h"
+
+/*
+ * A loss takes 3/10 of the window (RFC 9438, 4.6), and 1/8 if the link is
+ * lossy, where a long queue may be there by chance.
+ */
+#define ARX_LOSSES_KEEP		7
+#define ARX_LOSSES_OF		10
+#define ARX_LOSSES_LOSSY_KEEP	7
+#define ARX_LOSSES_LOSSY_OF	8
+
+/*
+ * CUBIC grows by half a packet in a round trip on short paths. On long ones its
+ * growth depends on time: here the window grows by a packet in this time.
+ */
+#define ARX_LOSSES_GROW_NS	(48 * NSEC_PER_MSEC)
+
+/*
+ * Evidence that the link loses packets: one loss in a short queue adds 2, one
+ * loss in a full queue subtracts 1. With this much the link counts as lossy.
+ */
+#define ARX_LOSSES_LOSSY	4
+#define ARX_LOSSES_LOSSY_MAX	12
+
+/* A loss of more than 1/8 of the window plus 2 packets is congestion. */
+#define ARX_LOSSES_PART		8
+#define ARX_LOSSES_LEAST	2
+
+/*
+ * Round trips from a change of the window until losses count again: the first
+ * one began before the change, and of the other two the shorter one counts.
+ */
+#define ARX_LOSSES_ROUNDS	3
+
+#define ARX_LOSSES_SHIFT	8
+#define ARX_LOSSES_ONE		BIT(ARX_LOSSES_SHIFT)
+
+static void arx_losses_set(struct arx_cc *cc, u32 cwnd)
+{
+	struct arx_cc_loss *l = &cc->loss;
+
+	l->cwnd = clamp(cwnd, ARX_LOSSES_ONE, cc->most << ARX_LOSSES_SHIFT);
+	WRITE_ONCE(cc->window, l->cwnd >> ARX_LOSSES_SHIFT);
+}
+
+static void arx_losses_init(struct arx_cc *cc, u64 now)
+{
+	arx_losses_set(cc, cc->most << ARX_LOSSES_SHIFT);
+	WRITE_ONCE(cc->rate, 0);
+}
+
+static void arx_losses_shrink(struct arx_cc *cc, u32 num, u32 den)
+{
+	struct arx_cc_loss *l = &cc->loss;
+
+	l->rounds = 0;
+	arx_losses_set(cc, l->cwnd / den * num);
+}
+
+/* A sender that does not use its window gets no larger one. */
+static void arx_losses_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
+{
+	struct arx_cc_loss *l = &cc->loss;
+	u64 more;
+
+	if (!rtt)
+		return;
+	l->before = l->last;
+	l->last = rtt;
+	l->rounds++;
+	l->shortest = min_not_zero(l->shortest, rtt);
+	more = max_t(u64, ARX_LOSSES_ONE / 2,
+		     div_u64(rtt * ARX_LOSSES_ONE, ARX_LOSSES_GROW_NS));
+	more = min(more, cc->most << ARX_LOSSES_SHIFT);
+	if (READ_ONCE(cc->limited))
+		arx_losses_set(cc, l->cwnd + more);
+	WRITE_ONCE(cc->limited, false);
+}
+
+/* The shortest round trip in which losses tell of a full queue. */
+static u64 arx_losses_full(const struct arx_cc_loss *l)
+{
+	return l->full - (l->full - min(l->shortest, l->full)) / 8;
+}
+
+/* Evidence that the link loses packets. */
+static void arx_losses_blame(struct arx_cc *cc)
+{
+	struct arx_cc_loss *l = &cc->loss;
+
+	l->fulls = 0;
+	l->lossy = min(l->lossy + 2, ARX_LOSSES_LOSSY_MAX);
+	if (l->lossy < ARX_LOSSES_LOSSY || !l->held)
+		return;
+	arx_losses_set(cc, max(l->cwnd, l->held));
+	l->held = 0;
+	l->rounds = 0;
+}
+
+/*
+ * The first loss in a round trip, which takes @rtt ns. If the link has lost
+ * packets in shorter queues, one long round trip may be chance.
+ */
+static void arx_losses_judge(struct arx_cc *cc, u64 rtt)
+{
+	struct arx_cc_loss *l = &cc->loss;
+
+	if (l->full && (rtt == l->shortest || rtt < arx_losses_full(l))) {
+		arx_losses_blame(cc);
+	} else if (!l->lossy) {
+		l->held = l->full ? l->cwnd : max(l->held, l->cwnd);
+		l->full = max(rtt, arx_losses_full(l));
+		arx_losses_shrink(cc, ARX_LOSSES_KEEP, ARX_LOSSES_OF);
+	} else if (l->fulls++) {
+		l->fulls = 0;
+		l->lossy--;
+		l->full = max(rtt, l->full);
+		arx_losses_shrink(cc, ARX_LOSSES_LOSSY_KEEP,
+				  ARX_LOSSES_LOSSY_OF);
+	}
+}
+
+/*
+ * A large part of the window that the QP had was lost, because the path has no
+ * room for it. What was not lost tells how much room there is.
+ */
+static void arx_losses_fit(struct arx_cc *cc)
+{
+	struct arx_cc_loss *l = &cc->loss;
+	u32 least = l->had / ARX_LOSSES_PART;
+	u32 room = l->had - min(l->lost, l->had - least);
+
+	l->held = 0;
+	l->lossy = 0;
+	l->full = 0;
+	l->rounds = 0;
+	arx_losses_set(cc, min(l->cwnd, room << ARX_LOSSES_SHIFT));
+}
+
+static void arx_losses_loss(struct arx_cc *cc, u32 n, u64 now)
+{
+	struct arx_cc_loss *l = &cc->loss;
+
+	if (!l->counted || (l->last && now - l->counted > l->last)) {
+		l->had = cc->window;
+		l->counted = now;
+		l->lost = 0;
+		if (l->rounds >= ARX_LOSSES_ROUNDS)
+			arx_losses_judge(cc, min(l->last, l->before));
+	}
+	l->lost += n;
+	if (l->lost > l->had / ARX_LOSSES_PART + ARX_LOSSES_LEAST)
+		arx_losses_fit(cc);
+}
+
+/* Nothing was lost: the window is what it was. */
+static void arx_losses_late(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_loss *l = &cc->loss;
+
+	arx_losses_set(cc, max(l->cwnd, l->had << ARX_LOSSES_SHIFT));
+	l->lost = 0;
+}
+
+/* The caller replaces this controller if the path marks packets. */
+static void arx_losses_cnp(struct arx_cc *cc, u64 now)
+{
+	arx_losses_shrink(cc, ARX_LOSSES_KEEP, ARX_LOSSES_OF);
+}
+
+static void arx_losses_timeout(struct arx_cc *cc, u64 now)
+{
+	arx_losses_shrink(cc, 1, 2);
+}
+
+const struct arx_cc_ops arx_cc_loss_ops = {
+	.init = arx_losses_init,
+	.ack = arx_losses_ack,
+	.cnp = arx_losses_cnp,
+	.loss = arx_losses_loss,
+	.late = arx_losses_late,
+	.timeout = arx_losses_timeout,
+};

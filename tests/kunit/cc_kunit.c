@@ -629,14 +629,70 @@ static void cc__late(struct kunit *test)
 		cc.ops->ack(&cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
 	cc.ops->loss(&cc, 1, now += NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW * 7 / 10);
-	cc.ops->late(&cc, now);
+	cc.ops->late(&cc, 1, now);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW);
+	cc.ops->late(&cc, 1, now);
 	cc.ops->loss(&cc, WINDOW / 2, now += 2 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 2);
 	cc.ops->loss(&cc, WINDOW / 4, now += 2 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 4);
-	cc.ops->late(&cc, now);
+	/* One that was late says nothing of the others. */
+	cc.ops->late(&cc, 1, now);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 4);
+	cc.ops->late(&cc, WINDOW / 4 - 1, now);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 2);
+}
+
+/*
+ * The packets that would measure a round trip are all lost: the window shrinks
+ * nevertheless, but not for a loss in a while.
+ */
+static void cc__unmeasured(struct kunit *test)
+{
+	u64 now = NSEC_PER_SEC;
+	struct arx_cc cc;
+	int i;
+
+	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_control(&cc, LOSS, default_params(test), 0, now);
+	for (i = 0; i < 20; i++)
+		cc.ops->loss(&cc, 1, now += 3 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW * 7 / 10);
+	for (i = 0; i < 300; i++)
+		cc.ops->loss(&cc, 1, now += 3 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, cc.window, 16);
+}
+
+/*
+ * After an outage nothing returns at once, whatever is lost meanwhile. Then the
+ * window quickly grows to half of what it was.
+ */
+static void cc__outage(struct kunit *test)
+{
+	u64 now = NSEC_PER_SEC;
+	struct arx_cc cc;
+	int i;
+
+	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_control(&cc, LOSS, default_params(test), 0, now);
+	for (i = 0; i < 3; i++)
+		cc.ops->ack(&cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
+	cc.ops->loss(&cc, 1, now);
+	for (i = 0; i < 9; i++)
+		cc.ops->timeout(&cc, now += NSEC_PER_SEC);
+	KUNIT_EXPECT_LE(test, cc.window, 8);
+	KUNIT_EXPECT_GE(test, cc.window, 4);
+	for (i = 0; i < 20; i++) {
+		cc.ops->ack(&cc, 1, NSEC_PER_MSEC, now += 2 * NSEC_PER_MSEC);
+		cc.ops->loss(&cc, 1, now);
+		KUNIT_EXPECT_LE(test, cc.window, 8);
+	}
+	KUNIT_EXPECT_GE(test, cc.loss.lossy, ARX_LOSSES_LOSSY);
+	for (i = 0; i < 12; i++) {
+		cc.limited = true;
+		cc.ops->ack(&cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_GE(test, cc.window, WINDOW / 3);
 }
 
 /**
@@ -1145,6 +1201,8 @@ static struct kunit_case cc_cases[] = {
 	KUNIT_CASE(cc__lossy),
 	KUNIT_CASE(cc__fits),
 	KUNIT_CASE(cc__late),
+	KUNIT_CASE(cc__unmeasured),
+	KUNIT_CASE(cc__outage),
 	KUNIT_CASE_PARAM(cc__flood, cc_floods_gen_params),
 	KUNIT_CASE(cc__dcqcn_idle),
 	KUNIT_CASE(cc__dcqcn_first_rate),

@@ -268,22 +268,47 @@ static void congestion__auto_unmarked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cc_of(p)->dcqcn.drained, 20);
 }
 
-/* Losses count again when no CNP has come for a second. */
+static void lose(struct arx_qp *qp, u32 n)
+{
+	spin_lock_bh(&qp->comp.lock);
+	arx_congestion_lost(qp, PSN, n);
+	spin_unlock_bh(&qp->comp.lock);
+}
+
+/*
+ * Few losses do not count beside CNPs. Many do, and a timeout does. A second
+ * after the last CNP losses count again.
+ */
 static void congestion__auto_unmarks(struct kunit *test)
 {
 	struct pair *p = controlled(test, ARX_CC_AUTO);
 	struct arx_qp *qp = p->side[0].qp;
+	unsigned long rate;
 
 	notify(p, ARX_BECN);
 	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	cc_of(p)->acked = 100;
+	rate = cc_of(p)->rate;
+	lose(qp, 10);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->rate, rate);
+	cc_of(p)->dcqcn.cut = 0;
+	lose(qp, 100);
+	KUNIT_EXPECT_LT(test, cc_of(p)->rate, rate);
+	rate = cc_of(p)->rate;
+	cc_of(p)->marked -= 2 * NSEC_PER_SEC;
+	cc_of(p)->dcqcn.cut = 0;
 	arx_congestion_timeout(qp);
 	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
-	KUNIT_EXPECT_GT(test, cc_of(p)->rate, 0);
-	cc_of(p)->marked -= 2 * NSEC_PER_SEC;
-	arx_congestion_timeout(qp);
+	KUNIT_EXPECT_LT(test, cc_of(p)->rate, rate);
+	/* A receiver that is not ready loses packets, too. */
+	qp->comp.rnr_row = 1;
+	lose(qp, 1);
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
+	qp->comp.rnr_row = 0;
+	lose(qp, 1);
 	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
 	KUNIT_EXPECT_EQ(test, cc_of(p)->rate, 0);
-	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW / 2);
+	KUNIT_EXPECT_LE(test, cc_of(p)->window, ARX_WINDOW / 4);
 }
 
 /* The first CNP begins the control. Only CNPs reduce the rate, no loss does. */

@@ -70,12 +70,11 @@ u32 arx_cc_burst(const struct arx_cc *cc)
 {
 	u32 window = READ_ONCE(cc->window);
 	unsigned long rate = arx_cc_rate(cc);
-	u64 bytes;
+	u64 bytes = ARX_CC_BURST_MAX;
 
-	if (!rate)
-		return max(window / 4, 1);
-	bytes = min(div_u64(rate * ARX_CC_BURST_NS, NSEC_PER_SEC),
-		    ARX_CC_BURST_MAX);
+	if (rate)
+		bytes = min(bytes, div_u64(rate * ARX_CC_BURST_NS,
+					   NSEC_PER_SEC));
 	return max(min(window / 4, (u32)bytes / cc->mtu), 1);
 }
 

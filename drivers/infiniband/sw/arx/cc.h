@@ -75,8 +75,8 @@ struct arx_cc_params {
  *	ns, of about one packet in each round trip, else 0
  * @cnp: the peer has sent a CNP
  * @loss: @n packets are lost, and are about to be sent again
- * @late: packets that were reported as lost were only late; NULL: that does not
- *	matter
+ * @late: @n packets that were reported as lost were only late; NULL: that does
+ *	not matter
  * @timeout: nothing was acknowledged for the time of the retransmission timer,
  *	or the peer asks for everything again
  *
@@ -89,7 +89,7 @@ struct arx_cc_ops {
 	void (*ack)(struct arx_cc *cc, u32 n, u64 rtt, u64 now);
 	void (*cnp)(struct arx_cc *cc, u64 now);
 	void (*loss)(struct arx_cc *cc, u32 n, u64 now);
-	void (*late)(struct arx_cc *cc, u64 now);
+	void (*late)(struct arx_cc *cc, u32 n, u64 now);
 	void (*timeout)(struct arx_cc *cc, u64 now);
 };
 
@@ -201,10 +201,11 @@ struct arx_cc_dcqcn {
  * @cwnd: window in 1/256 packets
  * @held: @cwnd before it shrank without knowledge of the link; it returns to
  *	that if the link proves to be lossy. 0: there is nothing to return to
+ * @quick: after timeouts, below this @cwnd grows by half in a round trip
  * @had: window in packets when @counted was set
  * @lost: packets lost since @counted
  * @rounds: round trips measured since the window shrank or returned
- * @shortest: shortest round trip
+ * @shortest: shortest round trip since the path may have changed, 0: unknown
  * @last: the last round trip, 0: none was measured
  * @before: the round trip before @last
  * @full: about the longest round trip in which packets were lost, 0: unknown
@@ -215,6 +216,7 @@ struct arx_cc_loss {
 	u8 fulls;
 	u32 cwnd;
 	u32 held;
+	u32 quick;
 	u32 had;
 	u32 lost;
 	u32 rounds;
@@ -260,6 +262,9 @@ struct arx_cc_bpf {
  * @responds: the QP sends READ responses, which nothing acknowledges. Under the
  *	completer's lock
  * @marked: time of the last CNP in ns. Under the completer's lock
+ * @acked: packets acknowledged since arx_congestion_overflows() last judged.
+ *	Under the completer's lock
+ * @lost: packets lost since then. Under the completer's lock
  * @rate: bytes per second that the controller allows, 0: as fast as possible;
  *	published
  * @static_rate: bytes per second that the address allows, 0: as fast as
@@ -282,6 +287,8 @@ struct arx_cc {
 	bool early;
 	bool responds;
 	u64 marked;
+	u32 acked;
+	u32 lost;
 	unsigned long rate;
 	unsigned long static_rate;
 	spinlock_t pace_lock;	/* serialises changes of next */

@@ -139,14 +139,14 @@ static void arx_cc_bpf_loss(struct arx_cc *cc, u32 n, u64 now)
 	rcu_read_unlock();
 }
 
-static void arx_cc_bpf_late(struct arx_cc *cc, u64 now)
+static void arx_cc_bpf_late(struct arx_cc *cc, u32 n, u64 now)
 {
 	const struct arx_cc_ops *ops;
 
 	rcu_read_lock();
 	ops = arx_cc_bpf_enter(cc, now);
 	if (ops->late)
-		ops->late(cc, now);
+		ops->late(cc, n, now);
 	arx_cc_bpf_publish(cc);
 	rcu_read_unlock();
 }

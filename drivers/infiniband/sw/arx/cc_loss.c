@@ -45,10 +45,26 @@
 #define ARX_LOSSES_LEAST	2
 
 /*
+ * A window of this many packets is too small to tell that by the lost part. A
+ * QP on a link that loses every other packet needs more than one in flight, or
+ * its retries are used up.
+ */
+#define ARX_LOSSES_FEW		8U
+
+/*
  * Round trips from a change of the window until losses count again: the first
  * one began before the change, and of the other two the shorter one counts.
  */
 #define ARX_LOSSES_ROUNDS	3
+
+/*
+ * How long a round trip takes while none was measured: the packets that measure
+ * it may all be lost.
+ */
+#define ARX_LOSSES_UNKNOWN	(50 * NSEC_PER_MSEC)
+
+/* The first window if there was a rate, which says that the path is slow. */
+#define ARX_LOSSES_FIRST	64
 
 #define ARX_LOSSES_SHIFT	8
 #define ARX_LOSSES_ONE		BIT(ARX_LOSSES_SHIFT)
@@ -63,7 +79,9 @@ static void arx_losses_set(struct arx_cc *cc, u32 cwnd)
 
 static void arx_losses_init(struct arx_cc *cc, u64 now)
 {
-	arx_losses_set(cc, cc->most << ARX_LOSSES_SHIFT);
+	u32 window = cc->rate ? ARX_LOSSES_FIRST : cc->most;
+
+	arx_losses_set(cc, window << ARX_LOSSES_SHIFT);
 	WRITE_ONCE(cc->rate, 0);
 }
 
@@ -72,6 +90,7 @@ static void arx_losses_shrink(struct arx_cc *cc, u32 num, u32 den)
 	struct arx_cc_loss *l = &cc->loss;
 
 	l->rounds = 0;
+	l->quick = 0;
 	arx_losses_set(cc, l->cwnd / den * num);
 }
 
@@ -89,6 +108,8 @@ static void arx_losses_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
 	l->shortest = min_not_zero(l->shortest, rtt);
 	more = max_t(u64, ARX_LOSSES_ONE / 2,
 		     div_u64(rtt * ARX_LOSSES_ONE, ARX_LOSSES_GROW_NS));
+	if (l->cwnd < l->quick)
+		more = max(more, l->cwnd / 2);
 	more = min(more, cc->most << ARX_LOSSES_SHIFT);
 	if (READ_ONCE(cc->limited))
 		arx_losses_set(cc, l->cwnd + more);
@@ -145,39 +166,49 @@ static void arx_losses_judge(struct arx_cc *cc, u64 rtt)
 static void arx_losses_fit(struct arx_cc *cc)
 {
 	struct arx_cc_loss *l = &cc->loss;
-	u32 least = l->had / ARX_LOSSES_PART;
+	u32 least = max(l->had / ARX_LOSSES_PART, ARX_LOSSES_FEW);
 	u32 room = l->had - min(l->lost, l->had - least);
 
 	l->held = 0;
 	l->lossy = 0;
 	l->full = 0;
+	/* The path may have become longer. */
+	l->shortest = l->last;
 	l->rounds = 0;
+	l->quick = 0;
 	arx_losses_set(cc, min(l->cwnd, room << ARX_LOSSES_SHIFT));
 }
 
 static void arx_losses_loss(struct arx_cc *cc, u32 n, u64 now)
 {
 	struct arx_cc_loss *l = &cc->loss;
+	bool first = !l->counted;
 
-	if (!l->counted || (l->last && now - l->counted > l->last)) {
+	if (first || now - l->counted > (l->last ?: ARX_LOSSES_UNKNOWN)) {
 		l->had = cc->window;
 		l->counted = now;
 		l->lost = 0;
 		if (l->rounds >= ARX_LOSSES_ROUNDS)
 			arx_losses_judge(cc, min(l->last, l->before));
+		else if (!first && !l->last)
+			arx_losses_shrink(cc, ARX_LOSSES_KEEP, ARX_LOSSES_OF);
 	}
 	l->lost += n;
-	if (l->lost > l->had / ARX_LOSSES_PART + ARX_LOSSES_LEAST)
+	if (l->had > ARX_LOSSES_FEW &&
+	    l->lost > l->had / ARX_LOSSES_PART + ARX_LOSSES_LEAST)
 		arx_losses_fit(cc);
 }
 
-/* Nothing was lost: the window is what it was. */
-static void arx_losses_late(struct arx_cc *cc, u64 now)
+/* If nothing is left of what was lost, the window is what it was. */
+static void arx_losses_late(struct arx_cc *cc, u32 n, u64 now)
 {
 	struct arx_cc_loss *l = &cc->loss;
 
-	arx_losses_set(cc, max(l->cwnd, l->had << ARX_LOSSES_SHIFT));
-	l->lost = 0;
+	if (!l->lost)
+		return;
+	l->lost -= min(n, l->lost);
+	if (!l->lost)
+		arx_losses_set(cc, max(l->cwnd, l->had << ARX_LOSSES_SHIFT));
 }
 
 /* The caller replaces this controller if the path marks packets. */
@@ -186,9 +217,20 @@ static void arx_losses_cnp(struct arx_cc *cc, u64 now)
 	arx_losses_shrink(cc, ARX_LOSSES_KEEP, ARX_LOSSES_OF);
 }
 
+/*
+ * The path that comes back may be another one. The window quickly grows to half
+ * of what it was.
+ */
 static void arx_losses_timeout(struct arx_cc *cc, u64 now)
 {
+	struct arx_cc_loss *l = &cc->loss;
+	u32 quick = max(l->quick, l->cwnd / 2);
+
+	l->held = 0;
+	l->shortest = 0;
+	if (cc->window > ARX_LOSSES_FEW)
 	arx_losses_shrink(cc, 1, 2);
+	l->quick = quick;
 }
 
 const struct arx_cc_ops arx_cc_loss_ops = {

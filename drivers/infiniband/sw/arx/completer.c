@@ -279,8 +279,8 @@ static void arx_completer_judge_late(struct arx_qp *qp)
 
 	if (likely(!loss->mistaken))
 		return;
-	loss->mistaken = false;
-	arx_congestion_late(qp);
+	arx_congestion_late(qp, loss->mistaken);
+	loss->mistaken = 0;
 }
 
 /* @una moved: the peer is alive, so all retry counts are reset. */

@@ -30,6 +30,9 @@
  */
 #define ARX_CONGESTION_MARKS	NSEC_PER_SEC
 
+/* Packets of which arx_congestion_overflows() counts the lost ones. */
+#define ARX_CONGESTION_SAMPLE	64
+
 /* Bytes of headers of a full packet: Ethernet, IPv6, UDP, BTH, ICRC. */
 #define ARX_CONGESTION_HEADERS	(14 + 40 + 8 + 12 + 4)
 
@@ -132,10 +135,12 @@ static void arx_congestion_ack(struct arx_qp *qp, u32 n, u64 ns, u64 now)
 	struct arx_comp *comp = &qp->comp;
 	struct arx_cc *cc = comp->cc;
 
-	if (cc && cc->ops)
+	if (cc && cc->ops) {
+		cc->acked += n;
 		cc->ops->ack(cc, n, ns, now);
-	else if (ns > ARX_CONGESTION_LONG)
+	} else if (ns > ARX_CONGESTION_LONG && qp->cc != ARX_CC_AUTO) {
 		arx_congestion_sign(qp, false, now);
+	}
 }
 
 static u64 arx_congestion_end_rtt(struct arx_rtt *rtt, u64 now)
@@ -184,6 +189,27 @@ void arx_congestion_reported(struct arx_qp *qp)
 				   now);
 }
 
+/*
+ * Losses beside CNPs are no sign of congestion, unless more than an eighth of
+ * the packets is lost: another router of the path does not mark any. True if @n
+ * more packets make that so.
+ */
+static bool arx_congestion_overflows(struct arx_qp *qp, u32 n)
+{
+	struct arx_cc *cc = qp->comp.cc;
+	bool overflows;
+
+	if (!cc || cc->ops != &arx_cc_dcqcn_ops)
+		return false;
+	cc->lost += n;
+	if (cc->lost + cc->acked < ARX_CONGESTION_SAMPLE)
+		return false;
+	overflows = cc->lost > (cc->lost + cc->acked) / 8;
+	cc->lost = 0;
+	cc->acked = 0;
+	return overflows;
+}
+
 /**
  * arx_congestion_lost - packets are lost, and are about to be sent again
  * @qp: RC QP
@@ -196,10 +222,16 @@ void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
 {
 	struct arx_rtt *rtt = &qp->comp.trip;
 	u64 now = ktime_get_ns();
-	struct arx_cc *cc = arx_congestion_sign(qp, false, now);
+	struct arx_cc *cc;
 
 	if (((rtt->psn - psn) & ARX_PSN_MASK) < n)
 		rtt->began = 0;
+	/* A receiver that is not ready drops what arrives. */
+	if (qp->comp.rnr_row)
+		return;
+	cc = arx_congestion_sign(qp, false, now);
+	if (!cc && arx_congestion_overflows(qp, n))
+		cc = qp->comp.cc;
 	if (cc)
 		cc->ops->loss(cc, n, now);
 }
@@ -207,15 +239,16 @@ void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
 /**
  * arx_congestion_late - packets that were reported as lost were only late
  * @qp: RC QP
+ * @n: their number
  *
  * Context: completer's lock held.
  */
-void arx_congestion_late(struct arx_qp *qp)
+void arx_congestion_late(struct arx_qp *qp, u32 n)
 {
 	struct arx_cc *cc = qp->comp.cc;
 
 	if (cc && cc->ops && cc->ops->late)
-		cc->ops->late(cc, ktime_get_ns());
+		cc->ops->late(cc, n, ktime_get_ns());
 }
 
 /**
@@ -227,8 +260,11 @@ void arx_congestion_late(struct arx_qp *qp)
 void arx_congestion_timeout(struct arx_qp *qp)
 {
 	u64 now = ktime_get_ns();
-	struct arx_cc *cc = arx_congestion_sign(qp, false, now);
+	struct arx_cc *cc = qp->comp.cc;
 
+	/* CNPs may be lost, too: a timeout does not end a controller's work. */
+	if (!cc || !cc->ops)
+		cc = arx_congestion_sign(qp, false, now);
 	if (cc)
 		cc->ops->timeout(cc, now);
 }

@@ -125,7 +125,7 @@ static void arx_loss_judge(struct arx_loss *loss, u32 psn, u64 now)
 	if (ago < (loss->rtt_min * 3 / 4) >> ARX_LOSS_SHIFT) {
 		loss->late = min(loss->late + 1, ARX_LOSS_LATE_MAX);
 		loss->on_time = 0;
-		loss->mistaken = true;
+		loss->mistaken++;
 	} else if (loss->late && ++loss->on_time >= ARX_LOSS_ON_TIME) {
 		loss->late--;
 		loss->on_time = 0;

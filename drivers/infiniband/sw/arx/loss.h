@@ -55,7 +55,8 @@
  * @timed_psn: PSN whose acknowledgment ends it
  * @timed: when it began, in ns
  * @late: quarters of @srtt by which packets may be late
- * @mistaken: a packet was sent again that was only late; the caller clears this
+ * @mistaken: packets that were sent again and were only late; the caller clears
+ *	this
  * @on_time: times that missing packets were lost and not late, in a row
  */
 struct arx_loss {
@@ -88,7 +89,7 @@ struct arx_loss {
 	bool timing;
 	u32 timed_psn;
 	u64 timed;
-	bool mistaken;
+	u32 mistaken;
 	u8 late;
 	u8 on_time;
 };

@@ -567,8 +567,8 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 	const struct arx_req *req = &qp->req;
 	u32 bytes = ARX_READ_BYTES;
 
-	/* The controller's window bounds responses, too. */
-	if (unlikely(cc))
+	/* A window that a controller has shrunk bounds responses, too. */
+	if (unlikely(cc) && READ_ONCE(cc->window) < cc->most)
 		bytes = min(bytes, READ_ONCE(cc->window) * qp->mtu);
 	if ((u64)arx_requester_rd_in_flight(qp) * qp->mtu >= bytes) {
 		if (unlikely(cc))

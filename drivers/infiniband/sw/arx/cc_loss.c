@@ -229,7 +229,7 @@ static void arx_losses_timeout(struct arx_cc *cc, u64 now)
 	l->held = 0;
 	l->shortest = 0;
 	if (cc->window > ARX_LOSSES_FEW)
-	arx_losses_shrink(cc, 1, 2);
+		arx_losses_shrink(cc, 1, 2);
 	l->quick = quick;
 }
 

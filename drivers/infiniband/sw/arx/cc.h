@@ -73,7 +73,8 @@ struct arx_cc_params {
  *	one before
  * @ack: @n packets are acknowledged. @rtt is the round trip of one of them in
  *	ns, of about one packet in each round trip, else 0
- * @cnp: the peer has sent a CNP
+ * @cnp: the peer has sent a CNP; NULL in cc_loss.c, because a CNP replaces that
+ *	controller first
  * @loss: @n packets are lost, and are about to be sent again
  * @late: @n packets that were reported as lost were only late; NULL: that does
  *	not matter

@@ -211,12 +211,6 @@ static void arx_losses_late(struct arx_cc *cc, u32 n, u64 now)
 		arx_losses_set(cc, max(l->cwnd, l->had << ARX_LOSSES_SHIFT));
 }
 
-/* The caller replaces this controller if the path marks packets. */
-static void arx_losses_cnp(struct arx_cc *cc, u64 now)
-{
-	arx_losses_shrink(cc, ARX_LOSSES_KEEP, ARX_LOSSES_OF);
-}
-
 /*
  * The path that comes back may be another one. The window quickly grows to half
  * of what it was.
@@ -236,7 +230,6 @@ static void arx_losses_timeout(struct arx_cc *cc, u64 now)
 const struct arx_cc_ops arx_cc_loss_ops = {
 	.init = arx_losses_init,
 	.ack = arx_losses_ack,
-	.cnp = arx_losses_cnp,
 	.loss = arx_losses_loss,
 	.late = arx_losses_late,
 	.timeout = arx_losses_timeout,

@@ -24,6 +24,7 @@ clear_link() {
 		"h$n" tc qdisc del dev eth0 root || :
 		"h$n" tc qdisc del dev eth0 clsact || :
 		"h$n" ethtool -K eth0 tx-gso-list on || :
+		"h$n" ip link del ifb0 || :
 	done
 } 2>/dev/null
 
@@ -133,7 +134,6 @@ narrow_link() {
 	[[ $1 != read ]] || n=1
 	read -r sent dropped < <("h$n" tc -s qdisc show dev ifb0 |
 		sed -nE 's/.* ([0-9]+) pkt \(dropped ([0-9]+),.*/\1 \2/p')
-	on_both ip link del ifb0
 	echo "of $sent packets $dropped were dropped"
 	(( sent > messages * 16 * 16 && dropped * 4 < sent ))
 }

@@ -616,17 +616,25 @@ static void cc__fits(struct kunit *test)
 	KUNIT_EXPECT_GE(test, link_goodput(l, 100 * NSEC_PER_MSEC), 950);
 }
 
+/* Control by losses begins, @n round trips are measured. Returns the time. */
+static u64 loss_begin(struct kunit *test, struct arx_cc *cc, u32 n)
+{
+	u64 now = NSEC_PER_SEC;
+
+	arx_cc_init(cc, PACKET, WINDOW, now);
+	arx_cc_control(cc, LOSS, default_params(test), 0, now);
+	while (n--)
+		cc->ops->ack(cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
+	return now;
+}
+
 /* Packets that were only late return what they took, and no more. */
 static void cc__late(struct kunit *test)
 {
-	u64 now = NSEC_PER_SEC;
 	struct arx_cc cc;
-	int i;
+	u64 now;
 
-	arx_cc_init(&cc, PACKET, WINDOW, now);
-	arx_cc_control(&cc, LOSS, default_params(test), 0, now);
-	for (i = 0; i < 3; i++)
-		cc.ops->ack(&cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
+	now = loss_begin(test, &cc, 3);
 	cc.ops->loss(&cc, 1, now += NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW * 7 / 10);
 	cc.ops->late(&cc, 1, now);
@@ -649,12 +657,11 @@ static void cc__late(struct kunit *test)
  */
 static void cc__unmeasured(struct kunit *test)
 {
-	u64 now = NSEC_PER_SEC;
 	struct arx_cc cc;
+	u64 now;
 	int i;
 
-	arx_cc_init(&cc, PACKET, WINDOW, now);
-	arx_cc_control(&cc, LOSS, default_params(test), 0, now);
+	now = loss_begin(test, &cc, 0);
 	for (i = 0; i < 20; i++)
 		cc.ops->loss(&cc, 1, now += 3 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW * 7 / 10);
@@ -669,14 +676,11 @@ static void cc__unmeasured(struct kunit *test)
  */
 static void cc__outage(struct kunit *test)
 {
-	u64 now = NSEC_PER_SEC;
 	struct arx_cc cc;
+	u64 now;
 	int i;
 
-	arx_cc_init(&cc, PACKET, WINDOW, now);
-	arx_cc_control(&cc, LOSS, default_params(test), 0, now);
-	for (i = 0; i < 3; i++)
-		cc.ops->ack(&cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
+	now = loss_begin(test, &cc, 3);
 	cc.ops->loss(&cc, 1, now);
 	for (i = 0; i < 9; i++)
 		cc.ops->timeout(&cc, now += NSEC_PER_SEC);

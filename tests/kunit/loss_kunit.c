@@ -976,6 +976,32 @@ static void hear_meanwhile(struct pair *p, struct arx_qp *qp)
 	spin_unlock(&comp->lock);
 }
 
+/*
+ * Five packets were overtaken, and one acknowledgment says that all of them
+ * have arrived: they give back what they took from the window.
+ */
+static void requester__fills_late(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_comp *comp = &p->side[0].qp->comp;
+
+	note(test, p);
+	comp->loss->srtt = NSEC_PER_SEC;
+	comp->loss->rtt_min = NSEC_PER_SEC;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
+	drop_wire(p);
+	report_word(p, PSN, 0x20);		/* 0 to 4 are missing */
+	EXPECT_AGAIN(test, p, PSN, 5);
+	KUNIT_ASSERT_NOT_NULL(test, comp->cc);
+	KUNIT_EXPECT_EQ(test, comp->cc->loss.lost, 5);
+	comp->cc->loss.cwnd /= 2;
+	WRITE_ONCE(comp->cc->window, ARX_WINDOW / 2);
+	ack(p, PSN + 8);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, comp->cc->loss.lost, 0);
+	KUNIT_EXPECT_EQ(test, comp->cc->window, ARX_WINDOW);
+}
+
 /* Side 0 drops the packets of a turn after which it goes back. */
 static void drop_and_go_back(struct pair *p)
 {
@@ -2067,6 +2093,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__keeps_nothing),
 	KUNIT_CASE(responder__share_ends_with_past),
 	KUNIT_CASE(requester__fills),
+	KUNIT_CASE(requester__fills_late),
 	KUNIT_CASE(requester__drops_and_fills),
 	KUNIT_CASE(requester__drops_and_goes_back),
 	KUNIT_CASE(requester__refused),

@@ -115,20 +115,43 @@ static void arx_loss_end_timing(struct arx_loss *loss, u64 now)
  * A packet is there. If it was sent again less than a round trip ago, the first
  * transmission arrived, and was late.
  */
-static void arx_loss_judge(struct arx_loss *loss, u32 psn, u64 now)
+static bool arx_loss_is_late(const struct arx_loss *loss, u32 psn, u64 now)
 {
 	u32 bit = arx_loss_bit(psn);
 	u32 ago = (u32)(now >> ARX_LOSS_SHIFT) - loss->sent[bit];
 
-	if (!test_bit(bit, loss->again))
+	return test_bit(bit, loss->again) &&
+	       ago < (loss->rtt_min * 3 / 4) >> ARX_LOSS_SHIFT;
+}
+
+/* Learn from a packet that is there whether packets are late. */
+static void arx_loss_judge(struct arx_loss *loss, u32 psn, u64 now)
+{
+	if (!test_bit(arx_loss_bit(psn), loss->again))
 		return;
-	if (ago < (loss->rtt_min * 3 / 4) >> ARX_LOSS_SHIFT) {
+	if (arx_loss_is_late(loss, psn, now)) {
 		loss->late = min(loss->late + 1, ARX_LOSS_LATE_MAX);
 		loss->on_time = 0;
 		loss->mistaken++;
 	} else if (loss->late && ++loss->on_time >= ARX_LOSS_ON_TIME) {
 		loss->late--;
 		loss->on_time = 0;
+	}
+}
+
+/*
+ * The first of @n packets that are acknowledged was late. Count the others that
+ * were, too: no report has named them.
+ */
+static void arx_loss_excuse(struct arx_loss *loss, u32 n, u64 now)
+{
+	u32 psn = loss->una;
+
+	while (--n) {
+		psn = arx_psn_add(psn, 1);
+		if (!test_bit(arx_loss_bit(psn), loss->there) &&
+		    arx_loss_is_late(loss, psn, now))
+			loss->mistaken++;
 	}
 }
 
@@ -170,6 +193,8 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 		arx_loss_judge(loss, loss->una, now);
 	arx_loss_end_ask(loss, una, now);
 	n = min(n, ARX_REPORT_SPAN);
+	if (loss->mistaken)
+		arx_loss_excuse(loss, n, now);
 	arx_loss_clear(loss->there, loss->una, n);
 	arx_loss_clear(loss->again, loss->una, n);
 	loss->una = una;

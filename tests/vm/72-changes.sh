@@ -1,6 +1,7 @@
 #!/bin/bash
-# Names, MTUs, addresses and namespaces change under traffic: between two nodes,
-# and within the one that changes. Traffic continues, or ends with a status.
+# Names, MTUs, addresses, neighbours and namespaces change under traffic:
+# between two nodes, and within the one that changes. Traffic continues, or ends
+# with a status.
 # kernels: 6.12 newest uml
 # timeout: 400
 
@@ -90,6 +91,34 @@ move_netdev() {
 	ip -n h1 link set eth0 netns h3
 }
 
+# Nobody answers ARP, as where ARP packets are lost: acknowledgments tell that
+# the peer's link layer address is right. A neighbour that nothing confirms is
+# given up after 3.4 s here.
+without_arp() {
+	local node name=ipv4.neigh.eth0 sent
+	for node in h1 h2; do
+		$node sysctl -qw net.$name.base_reachable_time_ms=1000 \
+			net.$name.delay_first_probe_time=1 \
+			net.$name.retrans_time_ms=300
+	done
+	h2 ibv_rc_pingpong -d "$dev2" -g 1 -n 100000000 &
+	until_true 20 listening h2 18515
+	h1 ibv_rc_pingpong -d "$dev1" -g 1 -n 100000000 $ip2 &
+	sent=$(counter "$dev1" sent_pkts h1)
+	until_true 20 sends_after "$sent"
+	for node in h1 h2; do
+		$node nft 'table netdev silence { chain in { type filter hook ingress device eth0 priority 0; ether type arp drop; }; }'
+	done
+	nap 5
+	h1 ip neigh show to $ip2
+	h2 ip neigh show to $ip1
+	sent=$(counter "$dev1" sent_pkts h1)
+	until_true 2 sends_after "$sent"
+}
+sends_after() { (( $(counter "$dev1" sent_pkts h1) > $1 + 20 )); }
+
+hosts
+check without-arp 60 without_arp
 hosts
 check names-and-mtus 60 goes_on harmless harmless
 check small-mtu 60 goes_on small-mtu small_mtu

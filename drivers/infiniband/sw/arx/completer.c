@@ -5,6 +5,8 @@
  * silence it counts a rewind, and the requester then goes back to @una.
  */
 
+#include <net/sock.h>
+
 #include "account.h"
 #include "compat.h"
 #include "completer.h"
@@ -297,6 +299,8 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	if (unlikely(arx_congestion_follows(qp)))
 		arx_congestion_acked(qp, una);
 	arx_publish(&comp->una, una);
+	/* What was sent arrives: nobody need look for the neighbour again. */
+	sk_dst_confirm(qp->tx_sk);
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
 	WRITE_ONCE(comp->rnr_row, 0);

@@ -414,6 +414,7 @@ static int arx_tx_send_packet(struct arx_qp *qp,
 	skb->priority = batch->priority;
 	skb_dst_set_noref(skb, batch->dst);
 	skb_set_owner_w(skb, sk);
+	skb_set_dst_pending_confirm(skb, READ_ONCE(sk->sk_dst_pending_confirm));
 	/*
 	 * The first packet in flight must not choose another queue than the
 	 * next.

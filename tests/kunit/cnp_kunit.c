@@ -243,9 +243,9 @@ static void congestion__fixed(struct kunit *test)
 
 /*
  * Before the first sign nothing is measured. A loss begins the control by
- * losses, whose state a CNP ends.
+ * losses, which follows CNPs, too.
  */
-static void congestion__auto_unmarked(struct kunit *test)
+static void congestion__auto_lost(struct kunit *test)
 {
 	struct pair *p = controlled(test, ARX_CC_AUTO);
 	struct arx_qp *qp = p->side[0].qp;
@@ -261,11 +261,28 @@ static void congestion__auto_unmarked(struct kunit *test)
 	arx_congestion_timeout(qp);
 	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW / 2);
 	notify(p, ARX_BECN);
-	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
-	KUNIT_EXPECT_TRUE(test, cc_of(p)->dcqcn.drains);
-	respond(p, ARX_ACK_UNLIMITED, PSN + 19);
-	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
-	KUNIT_EXPECT_EQ(test, cc_of(p)->dcqcn.drained, 20);
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW / 2 * 7 / 10);
+}
+
+/* A CNP begins it, too. The CNPs of one round trip are one sign. */
+static void congestion__auto_marked(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_AUTO);
+
+	p->clock = 1ULL << 60;
+	notify(p, ARX_BECN);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW * 7 / 10);
+	cc_of(p)->loss.last = NSEC_PER_MSEC;
+	p->clock += NSEC_PER_MSEC - 1;
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW * 7 / 10);
+	p->clock += 1;
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW * 49 / 100);
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 3);
 }
 
 static void lose(struct arx_qp *qp, u32 n)
@@ -276,16 +293,26 @@ static void lose(struct arx_qp *qp, u32 n)
 }
 
 /*
- * Few losses do not count beside CNPs. Many do, and a timeout does. A second
- * after the last CNP losses count again.
+ * Nothing acknowledges READ responses, so that no window bounds them: a CNP
+ * begins DCQCN. Few losses do not count then. Many do, and a timeout does. A
+ * second after the last CNP losses count again.
  */
-static void congestion__auto_unmarks(struct kunit *test)
+static void congestion__auto_responds(struct kunit *test)
 {
 	struct pair *p = controlled(test, ARX_CC_AUTO);
+	struct arx_run run = {
+		.h.op = ARX_OP_READ_RESPONSE, .npkts = 1, .len = MTU,
+	};
 	struct arx_qp *qp = p->side[0].qp;
 
 	notify(p, ARX_BECN);
 	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	local_bh_disable();
+	arx_congestion_charge(qp, cc_of(p), &run);
+	local_bh_enable();
+	notify(p, ARX_BECN);
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
+	KUNIT_EXPECT_NE(test, cc_of(p)->rate, 0);
 	cc_of(p)->acked = 100;
 	cc_of(p)->dcqcn.cut = 0;
 	lose(qp, 10);
@@ -306,25 +333,6 @@ static void congestion__auto_unmarks(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
 	KUNIT_EXPECT_EQ(test, cc_of(p)->rate, 0);
 	KUNIT_EXPECT_LE(test, cc_of(p)->window, ARX_WINDOW / 4);
-}
-
-/* The first CNP begins the control. Only CNPs reduce the rate, no loss does. */
-static void congestion__auto_marked(struct kunit *test)
-{
-	struct pair *p = controlled(test, ARX_CC_AUTO);
-
-	notify(p, ARX_BECN);
-	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
-	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
-	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 1);
-	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 2 * MTU);
-	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
-	cc_of(p)->dcqcn.cut = 0;
-	respond(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
-	KUNIT_EXPECT_EQ(test, cc_of(p)->dcqcn.cut, 0);
-	notify(p, ARX_BECN);
-	KUNIT_EXPECT_NE(test, cc_of(p)->dcqcn.cut, 0);
-	KUNIT_EXPECT_LT(test, cc_of(p)->dcqcn.rate, cc_of(p)->dcqcn.target);
 }
 
 /* Connect again, with this traffic class: what controls the QP. */
@@ -645,9 +653,9 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__uc),
 	KUNIT_CASE(congestion__cnp),
 	KUNIT_CASE(congestion__fixed),
-	KUNIT_CASE(congestion__auto_unmarked),
-	KUNIT_CASE(congestion__auto_unmarks),
+	KUNIT_CASE(congestion__auto_lost),
 	KUNIT_CASE(congestion__auto_marked),
+	KUNIT_CASE(congestion__auto_responds),
 	KUNIT_CASE(congestion__class),
 	KUNIT_CASE(congestion__none),
 	KUNIT_CASE(congestion__shrinks),

@@ -22,8 +22,8 @@ struct arx_cc;
  * @ARX_CC_DELAY: cc_delay.c
  * @ARX_CC_DCQCN: cc_dcqcn.c
  * @ARX_CC_BPF: cc_bpf.c
- * @ARX_CC_AUTO: cc_dcqcn.c while CNPs come, else cc_loss.c from the first loss
- *	on
+ * @ARX_CC_AUTO: cc_loss.c from the first loss or CNP on. If the QP sends READ
+ *	responses, cc_dcqcn.c while CNPs come
  */
 enum arx_cc_kind {
 	ARX_CC_FIXED,
@@ -73,8 +73,7 @@ struct arx_cc_params {
  *	one before
  * @ack: @n packets are acknowledged. @rtt is the round trip of one of them in
  *	ns, of about one packet in each round trip, else 0
- * @cnp: the peer has sent a CNP; NULL in cc_loss.c, because a CNP replaces that
- *	controller first
+ * @cnp: the peer has sent a CNP
  * @loss: @n packets are lost, and are about to be sent again
  * @late: @n packets that were reported as lost were only late; NULL: that does
  *	not matter
@@ -211,6 +210,7 @@ struct arx_cc_dcqcn {
  * @before: the round trip before @last
  * @full: about the longest round trip in which packets were lost, 0: unknown
  * @counted: when the present round of losses began, 0: there was none
+ * @marked: when the window last shrank for a CNP, 0: never
  */
 struct arx_cc_loss {
 	u8 lossy;
@@ -226,6 +226,7 @@ struct arx_cc_loss {
 	u64 before;
 	u64 full;
 	u64 counted;
+	u64 marked;
 };
 
 /* Words for a BPF program's own use. */

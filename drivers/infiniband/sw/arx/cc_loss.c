@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Congestion control by losses, for paths whose routers do not mark packets.
- * The window grows and shrinks about as CUBIC's (RFC 9438), so that flows of
- * TCP and of arx share a queue. There is no rate: acknowledgments clock the
- * packets.
+ * Congestion control by losses and marks. The window grows and shrinks about as
+ * CUBIC's (RFC 9438), so that flows of TCP and of arx share a queue. There is
+ * no rate: acknowledgments clock the packets.
+ *
+ * A router that marks packets tells of its queue, and CNPs tell the sender. A
+ * mark has the effect of a loss, so queues that mark stay short.
  *
  * Some links lose packets without congestion. A queue loses packets only while
  * it is full, and then a round trip takes longest. Losses in shorter round
@@ -122,6 +124,21 @@ static u64 arx_losses_full(const struct arx_cc_loss *l)
 	return l->full - (l->full - min(l->shortest, l->full)) / 8;
 }
 
+/*
+ * A router marks packets because of its queue. The marks of one round trip are
+ * one sign: packets of a shorter window are marked a round trip later.
+ */
+static void arx_losses_cnp(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_loss *l = &cc->loss;
+
+	if (l->marked && now - l->marked < (l->last ?: ARX_LOSSES_UNKNOWN))
+		return;
+	l->marked = now;
+	l->held = 0;
+	arx_losses_shrink(cc, ARX_LOSSES_KEEP, ARX_LOSSES_OF);
+}
+
 /* Evidence that the link loses packets. */
 static void arx_losses_blame(struct arx_cc *cc)
 {
@@ -230,6 +247,7 @@ static void arx_losses_timeout(struct arx_cc *cc, u64 now)
 const struct arx_cc_ops arx_cc_loss_ops = {
 	.init = arx_losses_init,
 	.ack = arx_losses_ack,
+	.cnp = arx_losses_cnp,
 	.loss = arx_losses_loss,
 	.late = arx_losses_late,
 	.timeout = arx_losses_timeout,

@@ -25,8 +25,9 @@
 #define ARX_CONGESTION_LONG	(20 * NSEC_PER_MSEC)
 
 /*
- * With "auto", CNPs tell more than losses do: for this long after a CNP, losses
- * are no sign of congestion. After that, the path may be another one.
+ * With "auto" and DCQCN, CNPs tell more than losses do: for this long after a
+ * CNP, losses are no sign of congestion. After that, the path may be another
+ * one.
  */
 #define ARX_CONGESTION_MARKS	NSEC_PER_SEC
 
@@ -56,13 +57,16 @@ static void arx_congestion_init(const struct arx_qp *qp, struct arx_cc *cc,
 	arx_cc_init(cc, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW, now);
 }
 
-/* What a QP with ARX_CC_AUTO reacts with to a sign; NULL: it does not. */
+/*
+ * What a QP with ARX_CC_AUTO reacts with to a sign; NULL: it does not. Nothing
+ * acknowledges READ responses, so that only a rate can slow them down.
+ */
 static const struct arx_cc_ops *arx_congestion_auto(const struct arx_cc *cc,
 						    bool marked, u64 now)
 {
-	if (marked)
+	if (marked && cc && cc->responds)
 		return &arx_cc_dcqcn_ops;
-	if (cc && cc->ops == &arx_cc_dcqcn_ops &&
+	if (!marked && cc && cc->ops == &arx_cc_dcqcn_ops &&
 	    now - cc->marked < ARX_CONGESTION_MARKS)
 		return NULL;
 	return &arx_cc_loss_ops;

@@ -654,6 +654,12 @@ static void cc__late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 4);
 	cc.ops->late(&cc, WINDOW / 4 - 1, now);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 2);
+	/* What a mark took stays taken. */
+	cc.ops->loss(&cc, 1, now += 2 * NSEC_PER_MSEC);
+	cc.ops->cnp(&cc, now);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 2 * 7 / 10);
+	cc.ops->late(&cc, 1, now);
+	KUNIT_EXPECT_EQ(test, cc.window, WINDOW / 2 * 7 / 10);
 }
 
 /*
@@ -723,6 +729,7 @@ static const struct flood floods[] = {
 	{ "delay", DELAY, FLOOD_MS * 1000 / 250, 10 },
 	/* 1 Mbit/s */
 	{ "dcqcn", DCQCN, FLOOD_MS * 125 / PACKET, 500 },
+	{ "loss", LOSS, FLOOD_MS * 1000 / 250, 10 },
 };
 
 static void flood_name(const struct flood *f, char *name)

@@ -292,27 +292,57 @@ static void lose(struct arx_qp *qp, u32 n)
 	spin_unlock_bh(&qp->comp.lock);
 }
 
+/* Nothing was sent, because it is not yet time; then the timer sends. */
+static void expect_paced(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_qp *qp = p->side[0].qp;
+
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&qp->retry));
+	hrtimer_cancel(&qp->retry);
+	cc_of(p)->next = 0;
+	arx_qp_schedule(qp);
+	pair_settle(p);
+}
+
+/* A READ of the QP, which answers */
+static void answer_read(struct kunit *test, u32 psn)
+{
+	struct pair *p = test->priv;
+	struct arx_run run = pair_run(p, 0, ARX_OP_READ,
+				      ARX_FIRST | ARX_LAST, psn, NULL, 0);
+
+	run.h.dma_len = MTU;
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+}
+
 /*
  * Nothing acknowledges READ responses, so that no window bounds them: a CNP
- * begins DCQCN. Few losses do not count then. Many do, and a timeout does. A
- * second after the last CNP losses count again.
+ * begins DCQCN, at the rate that the window has had, and halves it. Few losses
+ * do not count then. Many do, and a timeout does. A second after the last CNP
+ * losses count again.
  */
 static void congestion__auto_responds(struct kunit *test)
 {
 	struct pair *p = controlled(test, ARX_CC_AUTO);
-	struct arx_run run = {
-		.h.op = ARX_OP_READ_RESPONSE, .npkts = 1, .len = MTU,
-	};
 	struct arx_qp *qp = p->side[0].qp;
 
 	notify(p, ARX_BECN);
 	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
-	local_bh_disable();
-	arx_congestion_charge(qp, cc_of(p), &run);
-	local_bh_enable();
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
+	answer_read(test, PSN);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ_RESPONSE, PSN);
+	cc_of(p)->rtt = NSEC_PER_MSEC;
 	notify(p, ARX_BECN);
 	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
-	KUNIT_EXPECT_NE(test, cc_of(p)->rate, 0);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->rate,
+			ARX_WINDOW * 7 / 10 * cc_of(p)->mtu * MSEC_PER_SEC / 2);
+	cc_of(p)->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
+	answer_read(test, PSN + 1);
+	expect_paced(test);
+	EXPECT_SENT(test, p, 0, ARX_OP_READ_RESPONSE, PSN + 1);
 	cc_of(p)->acked = 100;
 	cc_of(p)->dcqcn.cut = 0;
 	lose(qp, 10);
@@ -428,20 +458,6 @@ static void congestion__loss(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
 }
 
-/* Nothing was sent, because it is not yet time; then the timer sends. */
-static void expect_paced(struct kunit *test)
-{
-	struct pair *p = test->priv;
-	struct arx_qp *qp = p->side[0].qp;
-
-	EXPECT_SILENT(test, p, 0);
-	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&qp->retry));
-	hrtimer_cancel(&qp->retry);
-	cc_of(p)->next = 0;
-	arx_qp_schedule(qp);
-	pair_settle(p);
-}
-
 /* What must wait for its time is sent by the timer. */
 static void congestion__paced(struct kunit *test)
 {
@@ -461,15 +477,11 @@ static void congestion__paced(struct kunit *test)
 static void congestion__paced_read(struct kunit *test)
 {
 	struct pair *p = controlled(test, ARX_CC_DCQCN);
-	struct arx_run run = pair_run(p, 0, ARX_OP_READ,
-				      ARX_FIRST | ARX_LAST, PSN, NULL, 0);
 
-	run.h.dma_len = MTU;
 	notify(p, ARX_BECN);
 	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
 	cc_of(p)->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
-	pair_rx(p, 0, &run);
-	pair_settle(p);
+	answer_read(test, PSN);
 	expect_paced(test);
 	EXPECT_SENT(test, p, 0, ARX_OP_READ_RESPONSE, PSN);
 }

@@ -264,6 +264,8 @@ struct arx_cc_bpf {
  * @responds: the QP sends READ responses, which nothing acknowledges. Under the
  *	completer's lock
  * @marked: time of the last CNP in ns. Under the completer's lock
+ * @rtt: the last round trip in ns, 0: none was measured. Under the completer's
+ *	lock
  * @acked: packets acknowledged since arx_congestion_overflows() last judged.
  *	Under the completer's lock
  * @lost: packets lost since then. Under the completer's lock
@@ -289,6 +291,7 @@ struct arx_cc {
 	bool early;
 	bool responds;
 	u64 marked;
+	u64 rtt;
 	u32 acked;
 	u32 lost;
 	unsigned long rate;

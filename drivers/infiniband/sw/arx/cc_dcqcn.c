@@ -76,13 +76,24 @@ static void arx_dcqcn_begin(struct arx_cc *cc, u64 rate, u64 now)
 	d->target = d->rate;
 }
 
+/* The rate that the window of the controller before has had, if it had one */
+static u64 arx_dcqcn_first(const struct arx_cc *cc)
+{
+	u64 most = ARX_DCQCN_RATE(cc, first_rate_mbps);
+
+	if (cc->window == cc->most || !cc->rtt)
+		return most;
+	return min(most, div64_u64((u64)cc->window * cc->mtu * NSEC_PER_SEC,
+				   cc->rtt));
+}
+
 static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
 {
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 
-	arx_dcqcn_begin(cc, ARX_DCQCN_RATE(cc, first_rate_mbps), now);
+	arx_dcqcn_begin(cc, arx_dcqcn_first(cc), now);
 	d->began = now;
-	d->drains = cc->early;
+	d->drains = cc->early && cc->window == cc->most;
 	WRITE_ONCE(cc->window, d->drains ? 1 : cc->most);
 }
 

@@ -137,6 +137,9 @@ static void arx_losses_cnp(struct arx_cc *cc, u64 now)
 	l->marked = now;
 	l->held = 0;
 	arx_losses_shrink(cc, ARX_LOSSES_KEEP, ARX_LOSSES_OF);
+	/* Packets that were only late give back nothing of that. */
+	l->had = cc->window;
+	l->lost = 0;
 }
 
 /* Evidence that the link loses packets. */

@@ -31,6 +31,9 @@
  */
 #define ARX_CONGESTION_MARKS	NSEC_PER_SEC
 
+/* For this long after a READ response CNPs may be for such responses. */
+#define ARX_CONGESTION_RESPONDS	HZ
+
 /* Packets of which arx_congestion_overflows() counts the lost ones. */
 #define ARX_CONGESTION_SAMPLE	64
 
@@ -62,14 +65,23 @@ static void arx_congestion_init(const struct arx_qp *qp, struct arx_cc *cc,
  * acknowledges READ responses, so that only a rate can slow them down.
  */
 static const struct arx_cc_ops *arx_congestion_auto(const struct arx_cc *cc,
-						    bool marked, u64 now)
+						    bool marked, bool responds,
+						    u64 now)
 {
-	if (marked && cc && cc->responds)
+	if (marked && responds)
 		return &arx_cc_dcqcn_ops;
 	if (!marked && cc && cc->ops == &arx_cc_dcqcn_ops &&
 	    now - cc->marked < ARX_CONGESTION_MARKS)
 		return NULL;
 	return &arx_cc_loss_ops;
+}
+
+/* True if the QP has sent READ responses lately. */
+static bool arx_congestion_responds(const struct arx_qp *qp)
+{
+	unsigned long at = READ_ONCE(qp->resp.read_at);
+
+	return at && time_before(jiffies, at + ARX_CONGESTION_RESPONDS);
 }
 
 /*
@@ -81,12 +93,14 @@ static const struct arx_cc_ops *arx_congestion_auto(const struct arx_cc *cc,
 static __cold struct arx_cc *arx_congestion_sign(struct arx_qp *qp, bool marked,
 						 u64 now)
 {
+	bool responds = arx_congestion_responds(qp);
 	struct arx_comp *comp = &qp->comp;
 	const struct arx_cc_ops *ops;
 	struct arx_cc *cc = comp->cc;
 
-	ops = qp->cc == ARX_CC_AUTO ? arx_congestion_auto(cc, marked, now) :
-				      arx_congestion_ops[qp->cc];
+	ops = qp->cc == ARX_CC_AUTO ?
+	      arx_congestion_auto(cc, marked, responds, now) :
+	      arx_congestion_ops[qp->cc];
 	if (!ops || READ_ONCE(qp->req.local))
 		return NULL;
 	if (!cc) {
@@ -101,6 +115,7 @@ static __cold struct arx_cc *arx_congestion_sign(struct arx_qp *qp, bool marked,
 		return cc;
 	comp->trip.early = arx_published(&qp->req.nxt);
 	cc->early = comp->una != comp->trip.early;
+	cc->responds = responds;
 	arx_cc_control(cc, ops, &arx_qp_dev(qp)->cc_params,
 		       ktime_get_real_ns() - now, now);
 	/* Pairs with arx_congestion_of(). */
@@ -141,6 +156,7 @@ static void arx_congestion_ack(struct arx_qp *qp, u32 n, u64 ns, u64 now)
 
 	if (cc && cc->ops) {
 		cc->acked += n;
+		cc->rtt = ns ?: cc->rtt;
 		cc->ops->ack(cc, n, ns, now);
 	} else if (ns > ARX_CONGESTION_LONG && qp->cc != ARX_CC_AUTO) {
 		arx_congestion_sign(qp, false, now);

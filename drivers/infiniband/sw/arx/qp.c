@@ -6,6 +6,7 @@
 
 #include <linux/memcontrol.h>
 #include <linux/overflow.h>
+#include <net/sock.h>
 
 #include "cc.h"
 #include "compat.h"
@@ -499,6 +500,7 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 	resp->dead = false;
 	resp->established = false;
 	resp->flushed = false;
+	resp->read_at = 0;
 	resp->in_message = false;
 	resp->have_rwqe = false;
 	resp->msn = 0;
@@ -657,6 +659,8 @@ static void arx_qp_apply(struct arx_qp *qp, const struct ib_qp_attr *attr,
 	if (mask & IB_QP_AV) {
 		arx_congestion_limit(qp, change->av->mbps, &change->cc);
 		change->av = rcu_replace_pointer(qp->av, change->av, true);
+		/* Nothing has arrived at the new address yet. */
+		WRITE_ONCE(qp->tx_sk->sk_dst_pending_confirm, 0);
 		qp->attr.ah_attr = attr->ah_attr;
 		qp->attr.ah_attr.grh.sgid_attr = NULL;	/* the AV holds it */
 	}

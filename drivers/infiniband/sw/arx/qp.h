@@ -376,6 +376,8 @@ struct arx_target {
  *	due have been served. Set if the last NAK was an RNR NAK: the peer then
  *	sends again all requests that the next response does not acknowledge
  * @reports: the peer understands reports
+ * @read_at: about when the last READ response with payload was sent, in
+ *	jiffies, 0: never; congestion.c looks at it as a hint
  * @flushed: in the error state: IB_EVENT_QP_LAST_WQE_REACHED has been sent
  * @out: its transmit side; the batch is empty while @lock is free
  * @paging: pages that requests write or read, and that are not there
@@ -415,6 +417,7 @@ struct arx_resp {
 	bool closing;
 	bool hold;
 	bool reports;
+	unsigned long read_at;
 	bool flushed;
 	struct arx_tx_out out;
 	struct arx_paging paging;

@@ -870,6 +870,7 @@ static struct arx_loss *note(struct kunit *test, struct pair *p)
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, comp->una, comp->una);
 	loss->srtt = ARX_LOSS_MOST;
+	loss->rtt_min = ARX_LOSS_MOST;
 	loss->ask_rtt = ARX_LOSS_MOST;
 	comp->loss = loss;
 	return loss;
@@ -987,7 +988,7 @@ static void requester__fills_late(struct kunit *test)
 
 	note(test, p);
 	comp->loss->srtt = NSEC_PER_SEC;
-	comp->loss->rtt_min = NSEC_PER_SEC;
+	comp->loss->rtt_min = 100 * NSEC_PER_SEC;
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 9 * MTU);
 	drop_wire(p);
 	report_word(p, PSN, 0x20);		/* 0 to 4 are missing */
@@ -1074,6 +1075,49 @@ static void requester__refused(struct kunit *test)
 	EXPECT_SILENT(test, p, 0);
 	ack(p, PSN + 19);
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	EXPECT_SILENT(test, p, 0);
+}
+
+/* That packet is lost: after one interval it is sent once more. */
+static void requester__refused_is_lost(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
+	drop_wire(p);
+	not_ready(p, PSN);
+	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&p->side[0].qp->comp.probe));
+	pair_probe(p, 0);
+	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	EXPECT_SILENT(test, p, 0);
+}
+
+/*
+ * Then the peer has a receive, and reports what it kept. That is not sent
+ * again, although packets may be late on this network: they were sent before
+ * the one that was refused.
+ */
+static void requester__refused_and_kept(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct wire_run *w;
+	int i;
+
+	note(test, p)->late = 1;
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, IB_WR_SEND, i, IB_SEND_SIGNALED, 0, 20 * MTU);
+	drop_wire(p);
+	not_ready(p, PSN);
+	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	report_word(p, PSN + 20, 0xffffe);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN + 20);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.npkts, 1);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN + 40);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.npkts, 20);
 	EXPECT_SILENT(test, p, 0);
 }
 
@@ -1276,9 +1320,7 @@ static void requester__probes(struct kunit *test)
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 5 * MTU + 8);
 	drop_wire(p);
-	pair_probe(p, 0);	/* begins to wait */
 	for (i = 0; i < 2; i++) {
-		loss->seen_una = loss->una;
 		pair_probe(p, 0);
 		/* The last one, then the oldest. */
 		EXPECT_AGAIN(test, p, PSN + (i ? 0 : 5), 1);
@@ -1787,7 +1829,7 @@ static void loss__holes(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(bases); i++) {
 		una = bases[i];
 		nxt = arx_psn_add(una, 512);
-		arx_loss_forget(loss, una);
+		arx_loss_forget(loss, una, una);
 		words[0] = cpu_to_be32(0xfffffffe);
 		words[15] = cpu_to_be32(0x80000000);
 		KUNIT_EXPECT_TRUE(test, arx_loss_report(loss, words, 16, nxt,
@@ -1835,7 +1877,7 @@ static void loss__far_ahead(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	for (i = 0; i < ARRAY_SIZE(far); i++) {
-		arx_loss_forget(loss, 100);
+		arx_loss_forget(loss, 100, 100);
 		KUNIT_EXPECT_TRUE(test, arx_loss_report(loss, words, 1,
 							100 + far[i], 0));
 		KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, 100 + far[i], 0,
@@ -1872,7 +1914,7 @@ static void loss__late(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, arx_loss_report(loss, &word, 1, 9, now));
 	KUNIT_EXPECT_FALSE(test, arx_loss_next(loss, 9, now, &psn, &n));
 	KUNIT_EXPECT_TRUE(test, arx_loss_hold(loss));
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 250000);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), 250000);
 	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 9));
 	KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, 9, now, &psn, &n));
 	KUNIT_EXPECT_EQ(test, psn, 3);
@@ -1900,7 +1942,7 @@ static void loss__rtt(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, 0, 0);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), ARX_LOSS_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), ARX_LOSS_UNKNOWN);
 	arx_loss_time(loss, 1, 1000);
 	arx_loss_time(loss, 2, 2000);	/* one at a time */
 	arx_loss_report(loss, &word, 1, 3, 5000);
@@ -1931,24 +1973,28 @@ static void loss__ask_rtt(struct kunit *test)
 	arx_loss_init(loss, 0, 0);
 	arx_loss_time(loss, 99, now);
 	arx_loss_advance(loss, 100, now += 20 * NSEC_PER_MSEC);
-	first = arx_loss_interval(loss);
-	KUNIT_EXPECT_GE(test, first, 40 * NSEC_PER_MSEC);
+	first = arx_loss_interval(loss, false);
+	KUNIT_EXPECT_GT(test, first, 40 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true),
+			40 * NSEC_PER_MSEC);
 
 	/* No such part was measured yet. */
 	arx_loss_ask(loss, 110, now);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), first);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), first);
 	arx_loss_advance(loss, 105, now += NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 0);
 	arx_loss_advance(loss, 110, now += NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), first);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), first);
 
 	/* The first expiry without it asks again; each next one takes longer */
 	arx_loss_ask(loss, 120, now);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 6 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
+			6 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 200));
 	KUNIT_EXPECT_TRUE(test, loss->probe);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 12 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
+			12 * NSEC_PER_MSEC);
 	/* and which of the two has arrived is not known. */
 	arx_loss_advance(loss, 120, now += NSEC_PER_MSEC / 10);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
@@ -2097,6 +2143,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__drops_and_fills),
 	KUNIT_CASE(requester__drops_and_goes_back),
 	KUNIT_CASE(requester__refused),
+	KUNIT_CASE(requester__refused_is_lost),
+	KUNIT_CASE(requester__refused_and_kept),
 	KUNIT_CASE(requester__goes_back_and_skips),
 	KUNIT_CASE(requester__skips_to_read),
 	KUNIT_CASE(requester__drops_a_fill),

@@ -222,6 +222,16 @@ void arx_completer_retire(struct arx_qp *qp)
 	spin_unlock(&qp->comp.lock);
 }
 
+/* A peer whose receiver was not ready gets only the oldest packet. */
+static void arx_completer_start_probe(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	hrtimer_start(&comp->probe,
+		      ns_to_ktime(arx_loss_interval(comp->loss, comp->rnr_row)),
+		      HRTIMER_MODE_REL_SOFT);
+}
+
 /*
  * Make the requester start again at @una; retransmissions get the full timeout.
  */
@@ -229,8 +239,12 @@ static void arx_completer_rewind(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
 
-	if (comp->loss)
-		arx_loss_forget(comp->loss, comp->una);
+	if (comp->loss) {
+		arx_loss_forget(comp->loss, comp->una,
+				arx_published(&qp->req.nxt));
+		if (arx_qp_may(qp, ARX_QP_ACKED))
+			arx_completer_start_probe(qp);
+	}
 	arx_congestion_rewound(qp);
 	comp->timer_una = arx_psn_add(comp->una, -1);
 	arx_publish(&comp->rewinds, comp->rewinds + 1);
@@ -263,15 +277,6 @@ static __cold bool arx_completer_note(struct arx_qp *qp)
 	arx_loss_init(loss, comp->una, arx_published(&qp->req.nxt));
 	WRITE_ONCE(comp->loss, loss);
 	return true;
-}
-
-static void arx_completer_start_probe(struct arx_qp *qp)
-{
-	struct arx_comp *comp = &qp->comp;
-
-	hrtimer_start(&comp->probe,
-		      ns_to_ktime(arx_loss_interval(comp->loss)),
-		      HRTIMER_MODE_REL_SOFT);
 }
 
 /* The peer has told which packets it has; some may have been only late. */
@@ -1082,7 +1087,7 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
  * While a READ or atomic is the oldest, it serves as such a packet: it would be
  * replayed anyhow. Otherwise the last packet serves, and every other time the
  * oldest packet: if an RNR NAK for the oldest was lost, the peer does not
- * respond to the last.
+ * respond to the last. After an RNR NAK the window is too small for the last.
  */
 static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 {
@@ -1094,7 +1099,8 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 	loss->ask = false;
 	loss->probe = false;
 	*psn = arx_psn_add(end, -1);
-	if (qp->req.rd_sent != comp->rd_done || !(loss->silent % 2))
+	if (qp->req.rd_sent != comp->rd_done || !(loss->silent % 2) ||
+	    comp->rnr_row)
 		*psn = comp->una;
 	if (loss->ask_end != comp->una) {
 		*psn = comp->una;

@@ -49,19 +49,24 @@ static void arx_loss_clear(unsigned long *map, u32 psn, u32 n)
  * arx_loss_forget - everything from @una on will be sent again
  * @loss: of a QP
  * @una: oldest PSN that is not acknowledged
+ * @nxt: PSNs from here on have not been sent
  *
- * What is known about times stays.
+ * What is known about times stays. The caller starts the timer anew.
  *
  * Context: completer's lock held.
  */
-void arx_loss_forget(struct arx_loss *loss, u32 una)
+void arx_loss_forget(struct arx_loss *loss, u32 una, u32 nxt)
 {
 	bitmap_zero(loss->there, ARX_REPORT_SPAN);
 	bitmap_zero(loss->again, ARX_REPORT_SPAN);
 	loss->una = una;
 	loss->end = una;
 	loss->due = una;
+	loss->back = nxt;
 	loss->holding = false;
+	loss->seen_una = una;
+	loss->news = false;
+	loss->silent = 0;
 	loss->probe = false;
 	loss->restart = false;
 	loss->ask = false;
@@ -78,7 +83,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una)
  */
 void arx_loss_init(struct arx_loss *loss, u32 una, u32 nxt)
 {
-	arx_loss_forget(loss, una);
+	arx_loss_forget(loss, una, una);
 	loss->newest = arx_psn_add(nxt, -1);
 }
 
@@ -202,6 +207,8 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 		loss->end = una;
 	if (arx_psn_diff(una, loss->due) > 0)
 		loss->due = una;
+	if (arx_psn_diff(una, loss->back) > 0)
+		loss->back = una;
 }
 
 /* The peer has @psn; true if that is news. */
@@ -291,6 +298,17 @@ static bool arx_loss_word(struct arx_loss *loss, u32 psn, unsigned long word,
 	return news;
 }
 
+/* What is missing up to here is lost; what is missing behind may be late. */
+static u32 arx_loss_lost(const struct arx_loss *loss)
+{
+	u32 back = arx_psn_diff(loss->end, loss->back) > 0 ? loss->back :
+							     loss->end;
+
+	if (!loss->late)
+		return loss->end;
+	return arx_psn_diff(back, loss->due) > 0 ? back : loss->due;
+}
+
 /**
  * arx_loss_report - the peer reports which packets it has
  * @loss: of a QP
@@ -315,8 +333,7 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 				      GENMASK(min(sent - i, 32) - 1, 0), now);
 	loss->news |= news;
 	loss->heard |= news;
-	if (!loss->late)
-		loss->due = loss->end;
+	loss->due = arx_loss_lost(loss);
 	return arx_loss_first(loss) != loss->due;
 }
 
@@ -419,6 +436,7 @@ bool arx_loss_hold(struct arx_loss *loss)
 /**
  * arx_loss_interval - how long the timer waits
  * @loss: of a QP
+ * @alone: only the oldest packet is sent, so no other one of the QP delays it
  *
  * The round trip of a READ lasts until all of its responses are there, and the
  * peer sends those of earlier READs first. The peer sends a part that is asked
@@ -427,14 +445,16 @@ bool arx_loss_hold(struct arx_loss *loss)
  * Context: completer's lock held.
  * Return: ns.
  */
-u64 arx_loss_interval(const struct arx_loss *loss)
+u64 arx_loss_interval(const struct arx_loss *loss, bool alone)
 {
 	u64 ns = loss->srtt ? 2 * loss->srtt + 4 * loss->rttvar :
 			      ARX_LOSS_UNKNOWN;
 
 	if (loss->holding)
 		return max(loss->srtt * loss->late / 4, ARX_LOSS_HOLD);
-	if (arx_loss_asks(loss) && loss->ask_rtt)
+	if (alone && loss->srtt)
+		ns = 2 * loss->rtt_min;
+	else if (arx_loss_asks(loss) && loss->ask_rtt)
 		ns = loss->ask_rtt + max(4 * loss->ask_var, loss->ask_rtt / 2);
 	return clamp(ns << loss->silent, ARX_LOSS_LEAST, ARX_LOSS_MOST);
 }

@@ -23,6 +23,8 @@
  * @end: PSN after the last one that the peer reported, @una if there is none
  * @due: missing PSNs before it are lost. From there to @end they may only be
  *	late: that is decided when the timer expires
+ * @back: missing PSNs before it are not late: since they were sent, the
+ *	requester has gone back to @una
  * @held: @end when the timer was started
  * @holding: the timer waits for packets that may be late
  * @probe: a packet is to be sent again that makes the peer respond
@@ -63,6 +65,7 @@ struct arx_loss {
 	u32 una;
 	u32 end;
 	u32 due;
+	u32 back;
 	u32 held;
 	bool holding;
 	bool probe;
@@ -95,7 +98,7 @@ struct arx_loss {
 };
 
 void arx_loss_init(struct arx_loss *loss, u32 una, u32 nxt);
-void arx_loss_forget(struct arx_loss *loss, u32 una);
+void arx_loss_forget(struct arx_loss *loss, u32 una, u32 nxt);
 void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now);
 bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 		     u32 nxt, u64 now);
@@ -104,7 +107,7 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
 bool arx_loss_hold(struct arx_loss *loss);
 void arx_loss_ask(struct arx_loss *loss, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
-u64 arx_loss_interval(const struct arx_loss *loss);
+u64 arx_loss_interval(const struct arx_loss *loss, bool alone);
 bool arx_loss_has(const struct arx_loss *loss, u32 psn);
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);
 

@@ -339,6 +339,8 @@ static void congestion__auto_responds(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_dcqcn_ops);
 	KUNIT_EXPECT_EQ(test, cc_of(p)->rate,
 			ARX_WINDOW * 7 / 10 * cc_of(p)->mtu * MSEC_PER_SEC / 2);
+	/* CNPs of this round trip are for packets that left before. */
+	KUNIT_EXPECT_EQ(test, cc_of(p)->dcqcn.rtt, NSEC_PER_MSEC);
 	cc_of(p)->next = ktime_get_ns() + 100 * NSEC_PER_SEC;
 	answer_read(test, PSN + 1);
 	expect_paced(test);

@@ -1078,20 +1078,30 @@ static void requester__refused(struct kunit *test)
 	EXPECT_SILENT(test, p, 0);
 }
 
-/* That packet is lost: after one interval it is sent once more. */
+/*
+ * That packet is lost: after one interval it is sent once more. If it was not
+ * lost, there is a second RNR NAK, which costs no retry.
+ */
 static void requester__refused_is_lost(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
+	struct arx_comp *comp = &p->side[0].qp->comp;
 
 	note(test, p);
 	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
 	drop_wire(p);
 	not_ready(p, PSN);
 	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
-	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&p->side[0].qp->comp.probe));
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&comp->probe));
 	pair_probe(p, 0);
 	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
 	EXPECT_SILENT(test, p, 0);
+	comp->rnr_left = 1;
+	not_ready(p, PSN);
+	KUNIT_EXPECT_EQ(test, comp->rnr_left, 1);
+	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	not_ready(p, PSN);
+	KUNIT_EXPECT_EQ(test, comp->rnr_left, 0);
 }
 
 /*

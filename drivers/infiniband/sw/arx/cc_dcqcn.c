@@ -92,8 +92,9 @@ static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
 	struct arx_cc_dcqcn *d = &cc->dcqcn;
 
 	arx_dcqcn_begin(cc, arx_dcqcn_first(cc), now);
+	d->rtt = min(cc->rtt, ARX_DCQCN_RTT_MAX);
 	d->began = now;
-	d->drains = cc->early && cc->window == cc->most;
+	d->drains = cc->early && (cc->window == cc->most || !cc->rtt);
 	WRITE_ONCE(cc->window, d->drains ? 1 : cc->most);
 }
 

@@ -49,24 +49,23 @@ static void arx_loss_clear(unsigned long *map, u32 psn, u32 n)
  * arx_loss_forget - everything from @una on will be sent again
  * @loss: of a QP
  * @una: oldest PSN that is not acknowledged
- * @nxt: PSNs from here on have not been sent
+ * @back: PSNs before it are not in flight any more; at least @una
  *
  * What is known about times stays. The caller starts the timer anew.
  *
  * Context: completer's lock held.
  */
-void arx_loss_forget(struct arx_loss *loss, u32 una, u32 nxt)
+void arx_loss_forget(struct arx_loss *loss, u32 una, u32 back)
 {
 	bitmap_zero(loss->there, ARX_REPORT_SPAN);
 	bitmap_zero(loss->again, ARX_REPORT_SPAN);
 	loss->una = una;
 	loss->end = una;
 	loss->due = una;
-	loss->back = nxt;
+	loss->back = back;
 	loss->holding = false;
 	loss->seen_una = una;
 	loss->news = false;
-	loss->silent = 0;
 	loss->probe = false;
 	loss->restart = false;
 	loss->ask = false;

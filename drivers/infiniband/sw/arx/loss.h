@@ -23,8 +23,8 @@
  * @end: PSN after the last one that the peer reported, @una if there is none
  * @due: missing PSNs before it are lost. From there to @end they may only be
  *	late: that is decided when the timer expires
- * @back: missing PSNs before it are not late: since they were sent, the
- *	requester has gone back to @una
+ * @back: missing PSNs before it are not late: they were in flight before the
+ *	requester went back to @una, and have not been sent again
  * @held: @end when the timer was started
  * @holding: the timer waits for packets that may be late
  * @probe: a packet is to be sent again that makes the peer respond
@@ -98,7 +98,7 @@ struct arx_loss {
 };
 
 void arx_loss_init(struct arx_loss *loss, u32 una, u32 nxt);
-void arx_loss_forget(struct arx_loss *loss, u32 una, u32 nxt);
+void arx_loss_forget(struct arx_loss *loss, u32 una, u32 back);
 void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now);
 bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 		     u32 nxt, u64 now);

@@ -222,15 +222,12 @@ void arx_completer_retire(struct arx_qp *qp)
 	spin_unlock(&qp->comp.lock);
 }
 
-/* A peer whose receiver was not ready gets the oldest packet and READs only. */
 static void arx_completer_start_probe(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
-	bool alone = comp->rnr_row &&
-		     READ_ONCE(qp->req.rd_sent) == comp->rd_done;
 
 	hrtimer_start(&comp->probe,
-		      ns_to_ktime(arx_loss_interval(comp->loss, alone)),
+		      ns_to_ktime(arx_loss_interval(comp->loss)),
 		      HRTIMER_MODE_REL_SOFT);
 }
 
@@ -312,7 +309,6 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
 	WRITE_ONCE(comp->rnr_row, 0);
-	comp->rnr_copies = 0;
 	comp->held = 0;
 	comp->gap = false;
 }
@@ -564,15 +560,13 @@ static __cold void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
 	if (comp->rnr_wait || !arx_completer_current(qp))
 		return;
 	arx_count(qp, RCVD_RNR_NAK);
-	if (comp->rnr_copies) {
-		comp->rnr_copies--;
-	} else if (!comp->rnr_left) {
+	if (!comp->rnr_left) {
 		arx_count(qp, RNR_RETRY_EXCEEDED);
 		arx_completer_fail(qp, IB_WC_RNR_RETRY_EXC_ERR, syndrome);
 		return;
-	} else if (comp->rnr_left != 7) {	/* 7: unlimited */
-		comp->rnr_left--;
 	}
+	if (comp->rnr_left != 7)	/* 7: unlimited */
+		comp->rnr_left--;
 	comp->retries_left = qp->attr.retry_cnt;	/* the peer is alive */
 	WRITE_ONCE(comp->rnr_wait, true);
 	hrtimer_start(&comp->rnr, arx_completer_rnr_delay(qp, syndrome),
@@ -1104,8 +1098,6 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 
 	loss->ask = false;
 	loss->probe = false;
-	if (comp->rnr_row && comp->rnr_copies < U8_MAX)
-		comp->rnr_copies++;
 	*psn = arx_psn_add(end, -1);
 	if (qp->req.rd_sent != comp->rd_done || !(loss->silent % 2) ||
 	    comp->rnr_row)

@@ -435,7 +435,6 @@ bool arx_loss_hold(struct arx_loss *loss)
 /**
  * arx_loss_interval - how long the timer waits
  * @loss: of a QP
- * @alone: only the oldest packet is sent, so no other one of the QP delays it
  *
  * The round trip of a READ lasts until all of its responses are there, and the
  * peer sends those of earlier READs first. The peer sends a part that is asked
@@ -444,16 +443,14 @@ bool arx_loss_hold(struct arx_loss *loss)
  * Context: completer's lock held.
  * Return: ns.
  */
-u64 arx_loss_interval(const struct arx_loss *loss, bool alone)
+u64 arx_loss_interval(const struct arx_loss *loss)
 {
 	u64 ns = loss->srtt ? 2 * loss->srtt + 4 * loss->rttvar :
 			      ARX_LOSS_UNKNOWN;
 
 	if (loss->holding)
 		return max(loss->srtt * loss->late / 4, ARX_LOSS_HOLD);
-	if (alone && loss->srtt)
-		ns = 2 * loss->rtt_min;
-	else if (arx_loss_asks(loss) && loss->ask_rtt)
+	if (arx_loss_asks(loss) && loss->ask_rtt)
 		ns = loss->ask_rtt + max(4 * loss->ask_var, loss->ask_rtt / 2);
 	return clamp(ns << loss->silent, ARX_LOSS_LEAST, ARX_LOSS_MOST);
 }

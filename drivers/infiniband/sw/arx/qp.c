@@ -473,7 +473,6 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	comp->rd_psns = 0;
 	comp->rnr_wait = false;
 	comp->rnr_row = 0;
-	comp->rnr_copies = 0;
 	comp->held = 0;
 	comp->gap = false;
 	req->rewinds = comp->rewinds;

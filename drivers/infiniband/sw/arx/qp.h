@@ -455,8 +455,6 @@ struct arx_rtt {
  * @retries_left: remaining retries of attr.retry_cnt
  * @rnr_left: remaining RNR retries of attr.rnr_retry
  * @rnr_row: RNR NAKs in a row, without progress between them; published
- * @rnr_copies: times that @probe had the oldest packet sent once more, for
- *	which another RNR NAK may come, which costs no retry
  * @held: expiries of @retransmit since @una moved that cost no retry, because
  *	packets were still on this machine, although none had left since the
  *	expiry before
@@ -495,7 +493,6 @@ struct arx_comp {
 	u8 retries_left;
 	u8 rnr_left;
 	u8 rnr_row;
-	u8 rnr_copies;
 	u8 held;
 	u32 waited;
 	u32 timer_una;

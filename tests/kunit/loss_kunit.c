@@ -870,6 +870,7 @@ static struct arx_loss *note(struct kunit *test, struct pair *p)
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, comp->una, comp->una);
 	loss->srtt = ARX_LOSS_MOST;
+	loss->rtt_min = ARX_LOSS_MOST;
 	loss->ask_rtt = ARX_LOSS_MOST;
 	comp->loss = loss;
 	return loss;
@@ -1918,7 +1919,7 @@ static void loss__late(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, arx_loss_report(loss, &word, 1, 9, now));
 	KUNIT_EXPECT_FALSE(test, arx_loss_next(loss, 9, now, &psn, &n));
 	KUNIT_EXPECT_TRUE(test, arx_loss_hold(loss));
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 250000);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), 250000);
 	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 9));
 	KUNIT_EXPECT_TRUE(test, arx_loss_next(loss, 9, now, &psn, &n));
 	KUNIT_EXPECT_EQ(test, psn, 3);
@@ -1946,7 +1947,7 @@ static void loss__rtt(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, 0, 0);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), ARX_LOSS_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), ARX_LOSS_UNKNOWN);
 	arx_loss_time(loss, 1, 1000);
 	arx_loss_time(loss, 2, 2000);	/* one at a time */
 	arx_loss_report(loss, &word, 1, 3, 5000);
@@ -1977,24 +1978,39 @@ static void loss__ask_rtt(struct kunit *test)
 	arx_loss_init(loss, 0, 0);
 	arx_loss_time(loss, 99, now);
 	arx_loss_advance(loss, 100, now += 20 * NSEC_PER_MSEC);
-	first = arx_loss_interval(loss);
+	first = arx_loss_interval(loss, false);
 	KUNIT_EXPECT_GT(test, first, 40 * NSEC_PER_MSEC);
+
+	/* Alone: a short interval, but only until the first expiry. */
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true),
+			40 * NSEC_PER_MSEC);
+	loss->silent = 1;
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true), 2 * first);
+	arx_loss_forget(loss, 100, 100);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true),
+			40 * NSEC_PER_MSEC);
+	loss->silent = 1;
+	arx_loss_forget(loss, 100, 100);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true), 2 * first);
+	loss->silent = 0;
 
 	/* No such part was measured yet. */
 	arx_loss_ask(loss, 110, now);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), first);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), first);
 	arx_loss_advance(loss, 105, now += NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 0);
 	arx_loss_advance(loss, 110, now += NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), first);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), first);
 
 	/* The first expiry without it asks again; each next one takes longer */
 	arx_loss_ask(loss, 120, now);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 6 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
+			6 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 200));
 	KUNIT_EXPECT_TRUE(test, loss->probe);
-	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss), 12 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
+			12 * NSEC_PER_MSEC);
 	/* and which of the two has arrived is not known. */
 	arx_loss_advance(loss, 120, now += NSEC_PER_MSEC / 10);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);

@@ -222,12 +222,15 @@ void arx_completer_retire(struct arx_qp *qp)
 	spin_unlock(&qp->comp.lock);
 }
 
+/* A peer whose receiver was not ready gets the oldest packet and READs only. */
 static void arx_completer_start_probe(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
+	bool alone = comp->rnr_row &&
+		     READ_ONCE(qp->req.rd_sent) == comp->rd_done;
 
 	hrtimer_start(&comp->probe,
-		      ns_to_ktime(arx_loss_interval(comp->loss)),
+		      ns_to_ktime(arx_loss_interval(comp->loss, alone)),
 		      HRTIMER_MODE_REL_SOFT);
 }
 

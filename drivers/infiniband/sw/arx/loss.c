@@ -64,6 +64,8 @@ void arx_loss_forget(struct arx_loss *loss, u32 una, u32 back)
 	loss->due = una;
 	loss->back = back;
 	loss->holding = false;
+	if (una != loss->seen_una)
+		loss->silent = 0;
 	loss->seen_una = una;
 	loss->news = false;
 	loss->probe = false;
@@ -300,12 +302,11 @@ static bool arx_loss_word(struct arx_loss *loss, u32 psn, unsigned long word,
 /* What is missing up to here is lost; what is missing behind may be late. */
 static u32 arx_loss_lost(const struct arx_loss *loss)
 {
-	u32 back = arx_psn_diff(loss->end, loss->back) > 0 ? loss->back :
-							     loss->end;
+	u32 lost = loss->end;
 
-	if (!loss->late)
-		return loss->end;
-	return arx_psn_diff(back, loss->due) > 0 ? back : loss->due;
+	if (loss->late && arx_psn_diff(lost, loss->back) > 0)
+		lost = loss->back;
+	return arx_psn_diff(lost, loss->due) > 0 ? lost : loss->due;
 }
 
 /**
@@ -435,6 +436,11 @@ bool arx_loss_hold(struct arx_loss *loss)
 /**
  * arx_loss_interval - how long the timer waits
  * @loss: of a QP
+ * @alone: only the oldest packet is sent, so no other one of the QP delays it
+ *
+ * The first interval of such a packet is short. If the path has become longer
+ * than the shortest round trip tells, that costs one RNR NAK too many: the next
+ * intervals are long until the peer has made progress.
  *
  * The round trip of a READ lasts until all of its responses are there, and the
  * peer sends those of earlier READs first. The peer sends a part that is asked
@@ -443,14 +449,16 @@ bool arx_loss_hold(struct arx_loss *loss)
  * Context: completer's lock held.
  * Return: ns.
  */
-u64 arx_loss_interval(const struct arx_loss *loss)
+u64 arx_loss_interval(const struct arx_loss *loss, bool alone)
 {
 	u64 ns = loss->srtt ? 2 * loss->srtt + 4 * loss->rttvar :
 			      ARX_LOSS_UNKNOWN;
 
 	if (loss->holding)
 		return max(loss->srtt * loss->late / 4, ARX_LOSS_HOLD);
-	if (arx_loss_asks(loss) && loss->ask_rtt)
+	if (alone && loss->srtt && !loss->silent)
+		ns = 2 * loss->rtt_min;
+	else if (arx_loss_asks(loss) && loss->ask_rtt)
 		ns = loss->ask_rtt + max(4 * loss->ask_var, loss->ask_rtt / 2);
 	return clamp(ns << loss->silent, ARX_LOSS_LEAST, ARX_LOSS_MOST);
 }

@@ -107,7 +107,7 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
 bool arx_loss_hold(struct arx_loss *loss);
 void arx_loss_ask(struct arx_loss *loss, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
-u64 arx_loss_interval(const struct arx_loss *loss);
+u64 arx_loss_interval(const struct arx_loss *loss, bool alone);
 bool arx_loss_has(const struct arx_loss *loss, u32 psn);
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);
 

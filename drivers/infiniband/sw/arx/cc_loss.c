@@ -4,8 +4,8 @@
  * CUBIC's (RFC 9438), so that flows of TCP and of arx share a queue. There is
  * no rate: acknowledgments clock the packets.
  *
- * A router that marks packets tells of its queue, and CNPs tell the sender. A
- * mark has the effect of a loss, so queues that mark stay short.
+ * A router marks packets while it has a queue, and the receiver then sends a
+ * CNP. The window shrinks for a CNP as for a loss, so such queues stay short.
  *
  * Some links lose packets without congestion. A queue loses packets only while
  * it is full, and then a round trip takes longest. Losses in shorter round
@@ -125,8 +125,8 @@ static u64 arx_losses_full(const struct arx_cc_loss *l)
 }
 
 /*
- * A router marks packets because of its queue. The marks of one round trip are
- * one sign: packets of a shorter window are marked a round trip later.
+ * The CNPs of one round trip count once: the packets that they are for were
+ * sent before the window shrank.
  */
 static void arx_losses_cnp(struct arx_cc *cc, u64 now)
 {

@@ -307,7 +307,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	if (unlikely(arx_congestion_follows(qp)))
 		arx_congestion_acked(qp, una);
 	arx_publish(&comp->una, una);
-	/* What was sent arrives: nobody need look for the neighbour again. */
+	/* The peer gets what the QP sends, so the neighbour entry is right. */
 	sk_dst_confirm(qp->tx_sk);
 	comp->retries_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;

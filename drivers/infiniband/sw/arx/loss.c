@@ -436,7 +436,7 @@ bool arx_loss_hold(struct arx_loss *loss)
 /**
  * arx_loss_interval - how long the timer waits
  * @loss: of a QP
- * @alone: only the oldest packet is sent, so no other one of the QP delays it
+ * @alone: no packet of the QP but the oldest is in flight
  *
  * The first interval of such a packet is short. If the path has become longer
  * than the shortest round trip tells, that costs one RNR NAK too many: the next

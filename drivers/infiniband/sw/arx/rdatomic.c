@@ -343,7 +343,7 @@ static void arx_rdatomic_store(struct arx_qp *qp, const struct arx_rd *rd)
 	struct arx_rd *slot = arx_rdatomic_slot(resp, resp->rd_next++);
 
 	if (slot->npkts) {
-		/* What was sent arrives, as in arx_completer_set_una(). */
+		/* So the neighbour entry is right. */
 		sk_dst_confirm(qp->tx_sk);
 		if (arx_trial_ends(&resp->out.trial, arx_rdatomic_end(slot)))
 			arx_count(qp, LOST_USO);
@@ -607,7 +607,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	}
 	arx_rdatomic_begin_read(qp, av, reply, left, most, &run);
 	if (run.len) {
-		WRITE_ONCE(qp->resp.read_at, jiffies | 1);
+		WRITE_ONCE(qp->resp.read_at, jiffies | 1);	/* never 0 */
 		use.length = run.len;
 		err = arx_rdatomic_payload(qp, &run.payload, &use, left);
 		if (err)

@@ -158,7 +158,7 @@ unhurried() {
 
 # answers HOST DEVICE CPU CPU: the time that requests and responses take does
 # not depend on how many of them are signalled. Other programs of the host
-# disturb this measurement: it takes the best rounds of up to 90 s.
+# disturb this measurement: it compares the medians of rounds, for up to 90 s.
 answers() {
 	rm -f "$scratch"/{to,fro}
 	mkfifo "$scratch"/{to,fro}

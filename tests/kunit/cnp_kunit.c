@@ -288,7 +288,7 @@ static void congestion__auto_marked(struct kunit *test)
 static void lose(struct arx_qp *qp, u32 n)
 {
 	spin_lock_bh(&qp->comp.lock);
-	arx_congestion_lost(qp, PSN, n);
+	arx_congestion_lost(qp, PSN, n, n);
 	spin_unlock_bh(&qp->comp.lock);
 }
 

@@ -7,6 +7,7 @@
 
 #include <linux/prandom.h>
 
+#include "congestion.h"
 #include "qp_fixture.h"
 
 #include "keep.c"
@@ -1424,10 +1425,10 @@ static void requester__forgets(struct kunit *test)
 
 /* READ responses. */
 
-/* Packets @i to @i + @n of the response to a READ of side 0 at its offset 0. */
-static void responses(struct pair *p, int flags, u32 i, u32 n)
+/* Packets @i to @i + @n of a response to side 0; they carry @at * MTU on. */
+static void read_responses(struct pair *p, int flags, u32 i, u32 at, u32 n)
 {
-	u8 *data = p->side[1].buf + i * MTU;
+	u8 *data = p->side[1].buf + at * MTU;
 	struct arx_run run = pair_run(p, 0, ARX_OP_READ_RESPONSE, flags,
 				      PSN + i, data, n * MTU);
 
@@ -1435,16 +1436,24 @@ static void responses(struct pair *p, int flags, u32 i, u32 n)
 	pair_settle(p);
 }
 
-/* The next run of side 0 asks for packets @i to @i + @n of that READ. */
-#define EXPECT_ASKS(test, p, i, n) do {					\
+/* The same of a READ at offset 0 that was posted first. */
+static void responses(struct pair *p, int flags, u32 i, u32 n)
+{
+	read_responses(p, flags, i, i, n);
+}
+
+/* The next run of side 0 asks for packets @i to @i + @n, from @at * MTU on. */
+#define EXPECT_ASKS_AT(test, p, i, at, n) do {				\
 	struct wire_run *q__ = EXPECT_SENT(test, p, 0, ARX_OP_READ,	\
 					   PSN + (i));			\
 									\
 	if (q__) {							\
-		KUNIT_EXPECT_EQ(test, q__->run.h.va, IOVA + (i) * MTU);	\
+		KUNIT_EXPECT_EQ(test, q__->run.h.va, IOVA + (at) * MTU); \
 		KUNIT_EXPECT_EQ(test, q__->run.h.dma_len, (n) * MTU);	\
 	}								\
 } while (0)
+
+#define EXPECT_ASKS(test, p, i, n)	EXPECT_ASKS_AT(test, p, i, i, n)
 
 #define ENDS	(ARX_LAST | ARX_REPORTS)
 
@@ -1475,17 +1484,18 @@ static void completer__read_gap(struct kunit *test)
 	responses(p, 0, 4, 1);
 	EXPECT_ASKS(test, p, 2, 2);
 	responses(p, 0, 5, 2);
+	EXPECT_SILENT(test, p, 0);
 	responses(p, ENDS, 8, 4);
+	EXPECT_ASKS(test, p, 7, 1);
 	ack(p, PSN + 12);
 	EXPECT_SILENT(test, p, 0);
 	EXPECT_NO_WC(test, &s->scq);
 	KUNIT_EXPECT_GT(test, s->qp->comp.kept.bytes, 0);
 
-	/* It comes in two parts, and then the next gap is seen. */
+	/* It comes in two parts, and the next gap is open still. */
 	responses(p, ARX_FIRST, 2, 1);
-	EXPECT_SILENT(test, p, 0);
 	responses(p, ENDS, 3, 1);
-	EXPECT_ASKS(test, p, 7, 1);
+	EXPECT_SILENT(test, p, 0);
 	/* The first transmission was late, and not lost. */
 	responses(p, 0, 7, 1);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
@@ -1496,6 +1506,152 @@ static void completer__read_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->qp->comp.retries_left, 3);
 	responses(p, ENDS | ARX_FIRST, 7, 1);
 	EXPECT_SILENT(test, p, 0);
+}
+
+/*
+ * Parts of three READs are asked for at a time, and come in any order. A WRITE
+ * between them is not sent again, and the requester goes on where it was.
+ */
+static void completer__many_gaps(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	int i;
+
+	for (i = 0; i < 12; i++)
+		memset(p->side[1].buf + i * MTU, i + 1, MTU);
+	s->qp->attr.max_rd_atomic = 3;
+	post_read(test, p, 4);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
+	pair_send(p, 0, IB_WR_RDMA_READ, 3, 0, 4 * MTU, 4 * MTU);
+	pair_send(p, 0, IB_WR_RDMA_READ, 4, IB_SEND_SIGNALED, 8 * MTU, 4 * MTU);
+	drop_wire(p);
+	p->blocked = true;	/* as while the parts wait for room */
+	responses(p, ARX_FIRST, 0, 1);
+	responses(p, 0, 2, 1);
+	read_responses(p, ARX_FIRST, 5, 4, 1);
+	read_responses(p, ENDS, 11, 10, 2);
+	p->blocked = false;
+	arx_qp_schedule(s->qp);
+	pair_settle(p);
+	EXPECT_ASKS(test, p, 1, 1);
+	EXPECT_ASKS(test, p, 3, 1);
+	EXPECT_ASKS_AT(test, p, 6, 5, 3);
+	EXPECT_ASKS_AT(test, p, 9, 8, 2);
+	EXPECT_SILENT(test, p, 0);
+	/* What is posted now begins after all that. */
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 5, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 13);
+
+	read_responses(p, ARX_FIRST | ENDS, 9, 8, 2);
+	responses(p, ARX_FIRST | ENDS, 3, 1);
+	EXPECT_NO_WC(test, &s->scq);
+	/* One of two is lost: only that one is asked for again. */
+	responses(p, ARX_FIRST | ENDS, 1, 1);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	EXPECT_SILENT(test, p, 0);
+	pair_probe(p, 0);
+	EXPECT_ASKS_AT(test, p, 6, 5, 3);
+	EXPECT_SILENT(test, p, 0);
+	read_responses(p, ARX_FIRST | ENDS, 6, 5, 3);
+	EXPECT_WC(test, &s->scq, 4, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, 12 * MTU);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.loss->asks, 0);
+	KUNIT_EXPECT_EQ(test, s->qp->req.rd_psns, s->qp->comp.rd_psns);
+	KUNIT_EXPECT_EQ(test, s->qp->comp.retries_left, 3);
+	ack(p, PSN + 13);
+	EXPECT_WC(test, &s->scq, 5, IB_WC_SUCCESS);
+}
+
+/*
+ * An ACK without a response behind it may have overtaken responses: only the
+ * oldest READ is asked for.
+ */
+static void completer__ack_overtakes(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	post_read(test, p, 4);
+	pair_send(p, 0, IB_WR_RDMA_READ, 2, IB_SEND_SIGNALED, 4 * MTU, 4 * MTU);
+	drop_wire(p);
+	responses(p, ARX_FIRST, 0, 1);
+	ack(p, PSN + 7);
+	EXPECT_ASKS(test, p, 1, 3);
+	EXPECT_SILENT(test, p, 0);
+	responses(p, 0, 1, 2);
+	responses(p, ENDS, 3, 1);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	/* Nothing of the next one has come, so all of it may be on its way. */
+	EXPECT_ASKS(test, p, 4, 4);
+	responses(p, ARX_FIRST, 4, 3);
+	responses(p, ENDS, 7, 1);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	EXPECT_SILENT(test, p, 0);
+}
+
+/* A lost request is one lost packet, however long its responses are. */
+static void completer__lost_request(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 2 * MTU);
+	pair_send(p, 0, IB_WR_RDMA_READ, 2, IB_SEND_SIGNALED, 0, 12 * MTU);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, 8);
+	drop_wire(p);
+	report_word(p, PSN, 1 << 14);
+	EXPECT_AGAIN(test, p, PSN, 2);
+	EXPECT_ASKS_AT(test, p, 2, 0, 12);
+	KUNIT_ASSERT_NOT_NULL(test, qp->comp.cc);
+	KUNIT_EXPECT_EQ(test, qp->comp.cc->loss.lost, 3);
+}
+
+/* A round trip ends when the response is there, whatever is missing before. */
+static void completer__rtt_behind_gap(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	struct arx_loss *loss;
+
+	p->clock = NSEC_PER_SEC;
+	spin_lock_bh(&qp->comp.lock);
+	arx_congestion_lost(qp, PSN, 1, 1);	/* so control begins */
+	spin_unlock_bh(&qp->comp.lock);
+	KUNIT_ASSERT_NOT_NULL(test, qp->comp.cc);
+	loss = post_read(test, p, 12);
+	KUNIT_EXPECT_TRUE(test, loss->timing);
+	p->clock += 5 * NSEC_PER_MSEC;
+	responses(p, ENDS, 10, 2);
+	KUNIT_EXPECT_EQ(test, qp->comp.cc->rtt, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_FALSE(test, loss->timing);
+	KUNIT_EXPECT_EQ(test, qp->comp.una, PSN);
+}
+
+/* So many parts and no more are asked for at a time, and later the others. */
+static void completer__most_gaps(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+	u32 n = 2 * ARX_LOSS_ASKED + 6, i;
+
+	post_read(test, p, n);
+	for (i = 1; i < n; i += 2)
+		responses(p, i == n - 1 ? ENDS : 0, i, 1);
+	for (i = 0; i < 2 * ARX_LOSS_ASKED; i += 2)
+		EXPECT_ASKS(test, p, i, 1);
+	EXPECT_SILENT(test, p, 0);
+	for (i = 0; i < 6; i += 2) {
+		responses(p, ENDS | (i ? 0 : ARX_FIRST), i, 1);
+		EXPECT_ASKS(test, p, 2 * ARX_LOSS_ASKED + i, 1);
+	}
+	for (; i < n; i += 2)
+		responses(p, ENDS, i, 1);
+	EXPECT_SILENT(test, p, 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, n * MTU);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
 }
 
 /* The end of a part that was not asked for is a bad response. */
@@ -1644,11 +1800,13 @@ static void loss__asked_long_ago(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, loss);
 	arx_loss_init(loss, 100, 200);
-	KUNIT_EXPECT_EQ(test, loss->ask_end, 100);
-	arx_loss_ask(loss, 110, 0);
+	KUNIT_EXPECT_FALSE(test, arx_loss_asks(loss));
+	KUNIT_EXPECT_TRUE(test, arx_loss_ask(loss, 100, 110, 0));
+	KUNIT_EXPECT_FALSE(test, arx_loss_ask(loss, 100, 110, 0));
 	for (una = 100; una < (1 << 23) + 200; una += 1 << 20) {
-		arx_loss_advance(loss, una, 0);
-		KUNIT_EXPECT_EQ(test, loss->ask_end, max(una, 110));
+		KUNIT_EXPECT_EQ(test, arx_loss_asked(loss, 110), una == 100);
+		KUNIT_EXPECT_EQ(test, arx_loss_asks(loss), una == 100);
+		arx_loss_advance(loss, una + (1 << 20), 0);
 	}
 }
 
@@ -1995,7 +2153,7 @@ static void loss__ask_rtt(struct kunit *test)
 	loss->silent = 0;
 
 	/* No such part was measured yet. */
-	arx_loss_ask(loss, 110, now);
+	arx_loss_ask(loss, 100, 110, now);
 	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), first);
 	arx_loss_advance(loss, 105, now += NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 0);
@@ -2003,18 +2161,26 @@ static void loss__ask_rtt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), first);
 
+	/* A part behind another one is not measured. */
+	arx_loss_ask(loss, 112, 113, now);
+	arx_loss_advance(loss, 113, now + NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
+
 	/* The first expiry without it asks again; each next one takes longer */
-	arx_loss_ask(loss, 120, now);
+	loss->seen_una = 113;
+	arx_loss_ask(loss, 113, 120, now);
 	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
 			6 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 200));
 	KUNIT_EXPECT_TRUE(test, loss->probe);
+	KUNIT_EXPECT_TRUE(test, loss->ask);
+	KUNIT_EXPECT_FALSE(test, arx_loss_ask(loss, 113, 120, now));
 	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
 			12 * NSEC_PER_MSEC);
 	/* and which of the two has arrived is not known. */
 	arx_loss_advance(loss, 120, now += NSEC_PER_MSEC / 10);
 	KUNIT_EXPECT_EQ(test, loss->ask_rtt, 2 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_FALSE(test, loss->ask);
+	KUNIT_EXPECT_FALSE(test, arx_loss_asks(loss));
 }
 
 /* The RNR NAK itself was lost: the peer refuses the oldest packet again. */
@@ -2178,6 +2344,11 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__replays_longer_part),
 	KUNIT_CASE(responder__replays_make_room),
 	KUNIT_CASE(completer__read_gap),
+	KUNIT_CASE(completer__many_gaps),
+	KUNIT_CASE(completer__ack_overtakes),
+	KUNIT_CASE(completer__lost_request),
+	KUNIT_CASE(completer__rtt_behind_gap),
+	KUNIT_CASE(completer__most_gaps),
 	KUNIT_CASE(completer__wrong_end),
 	KUNIT_CASE(completer__late_part),
 	KUNIT_CASE(completer__long_gap),

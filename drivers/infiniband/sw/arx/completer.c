@@ -379,36 +379,84 @@ static __cold void arx_completer_gap(struct arx_qp *qp)
 		return;
 	comp->gap = true;
 	arx_count(qp, IMPLIED_NAK);
-	arx_congestion_lost(qp, comp->una, 1);
+	arx_congestion_lost(qp, comp->una, 1, 1);
 	arx_completer_rewind(qp);
 }
 
 /*
- * Ask again for the responses that are missing from @una on, up to what is kept
- * or to the end of the READ. Responses that were asked for already are left to
- * the timer of losses.
+ * Responses before this PSN are missing, unless they are kept. On a machine of
+ * several CPUs an ACK may overtake responses: without a response behind it, it
+ * only tells that the READ at @una has lost some.
+ */
+static __cold u32 arx_completer_missing_end(struct arx_qp *qp)
+{
+	struct arx_swqe *swqe = arx_completer_current(qp);
+	struct arx_comp *comp = &qp->comp;
+	u32 end;
+
+	if (!comp->has_later || !swqe)
+		return comp->una;
+	if (arx_keep_last(&comp->kept, &end))
+		return end;
+	end = arx_completer_end(swqe);
+	return arx_psn_diff(end, comp->later) < 0 ? end : comp->later;
+}
+
+/*
+ * The next part of a READ whose responses are missing and have not been asked
+ * for again.
+ */
+static __cold bool arx_completer_next_part(struct arx_qp *qp, u32 *psn,
+					   u32 *end)
+{
+	u32 fetched = arx_published(&qp->req.fetched);
+	u32 limit = arx_completer_missing_end(qp);
+	struct arx_comp *comp = &qp->comp;
+	u32 at = comp->loss->ask_next;
+	u32 index = comp->done;
+
+	for (; index != fetched && arx_psn_diff(at, limit) < 0; index++) {
+		struct arx_swqe *swqe = arx_qp_swqe(qp, index);
+		u32 to = arx_completer_end(swqe);
+
+		if (!swqe->npkts || arx_psn_diff(at, to) >= 0)
+			continue;
+		if (arx_psn_diff(to, limit) > 0)
+			to = limit;
+		if (arx_swqe_is_rd(swqe) &&
+		    arx_keep_gap(&comp->kept, at, to, psn, end))
+			return arx_loss_may_ask(comp->loss, *end);
+		at = to;
+	}
+	comp->loss->ask_next = at;
+	return false;
+}
+
+/*
+ * Responses from @una on are missing: have the requester ask for all such
+ * parts. The timer of losses watches the first of them.
  */
 static __cold void arx_completer_ask(struct arx_qp *qp)
 {
 	struct arx_swqe *swqe = arx_completer_current(qp);
 	struct arx_comp *comp = &qp->comp;
-	u32 end, first;
+	struct arx_loss *loss = comp->loss;
+	u32 psn, end;
 
 	if (!swqe || !arx_swqe_is_rd(swqe) ||
-	    arx_keep_is_due(&comp->kept, comp->una) ||
-	    comp->loss->ask_end != comp->una)
+	    arx_keep_is_due(&comp->kept, comp->una))
 		return;
-	end = arx_completer_end(swqe);
-	if (arx_keep_first(&comp->kept, &first) &&
-	    arx_psn_diff(end, first) > 0)
-		end = first;
-	arx_loss_ask(comp->loss, end, ktime_get_ns());
-	arx_congestion_lost(qp, comp->una,
-			    (end - comp->una) & ARX_PSN_MASK);
-	arx_count(qp, IMPLIED_NAK);
+	if (!arx_loss_asks(loss) || loss->seen_una != comp->una) {
+		loss->seen_una = comp->una;
+		loss->news = false;
+		loss->silent = 0;
+		if (!loss->holding)
+			arx_completer_start_probe(qp);
+	}
+	if (loss->ask || !arx_completer_next_part(qp, &psn, &end))
+		return;
+	loss->ask = true;
 	arx_completer_fill(qp);
-	if (!comp->loss->holding)
-		arx_completer_start_probe(qp);
 }
 
 /*
@@ -429,6 +477,10 @@ static __cold void arx_completer_behind(struct arx_qp *qp, struct arx_run *run)
 	     !arx_keep_add(&comp->kept, run))) {
 		arx_completer_gap(qp);
 		return;
+	}
+	if (run->h.op != ARX_OP_ACK) {
+		arx_loss_arrived(comp->loss, end, run->npkts, ktime_get_ns());
+		arx_congestion_arrived(qp, end, run->npkts);
 	}
 	if (!comp->has_later || arx_psn_diff(end, comp->later) > 0)
 		comp->later = end;
@@ -530,7 +582,7 @@ static __cold void arx_completer_nak(struct arx_qp *qp, struct arx_run *run)
 			return;
 		}
 		/* One packet at least: the peer does not report which. */
-		arx_congestion_lost(qp, qp->comp.una, 1);
+		arx_congestion_lost(qp, qp->comp.una, 1, 1);
 		arx_completer_retry(qp);
 		return;
 	}
@@ -1069,9 +1121,10 @@ out:
 
 /*
  * True if packets of the present hole have not been sent yet. They no longer
- * count if the peer was silent, or if a later part is asked for: they may wait
- * for a window that opens only when the first packet of the hole, which was
- * lost again, is acknowledged.
+ * count if the peer was silent, or if responses to what was sent after the hole
+ * have arrived and others are asked for: the packets may wait for a window that
+ * opens only when the first packet of the hole, which was lost again, is
+ * acknowledged.
  */
 static bool arx_completer_fill_left(const struct arx_comp *comp,
 				    const struct arx_req *req)
@@ -1079,18 +1132,19 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
 	const struct arx_loss *loss = comp->loss;
 
 	if (loss->probe || loss->restart ||
-	    (loss->ask && arx_psn_diff(loss->ask_end, req->fill_end) >= 0))
+	    (loss->ask && !req->part &&
+	     arx_psn_diff(comp->later, req->fill_end) >= 0))
 		return false;
 	return req->filling && arx_psn_diff(req->fill_end, req->psn) > 0 &&
 	       arx_psn_diff(req->fill_end, comp->una) > 0;
 }
 
 /*
- * Ask for responses again, or send a packet again that makes the peer respond.
- * While a READ or atomic is the oldest, it serves as such a packet: it would be
- * replayed anyhow. Otherwise the last packet serves, and every other time the
- * oldest packet: if an RNR NAK for the oldest was lost, the peer does not
- * respond to the last. After an RNR NAK the window is too small for the last.
+ * Send a packet again that makes the peer respond. While a READ or atomic is
+ * the oldest, it serves as such a packet: it would be replayed anyhow.
+ * Otherwise the last packet serves, and every other time the oldest packet: if
+ * an RNR NAK for the oldest was lost, the peer does not respond to the last.
+ * After an RNR NAK the window is too small for the last.
  */
 static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 {
@@ -1099,22 +1153,64 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 	u32 end = arx_published(&qp->req.nxt);
 	struct arx_loss *loss = comp->loss;
 
-	loss->ask = false;
 	loss->probe = false;
 	*psn = arx_psn_add(end, -1);
 	if (qp->req.rd_sent != comp->rd_done || !(loss->silent % 2) ||
 	    comp->rnr_row)
 		*psn = comp->una;
-	if (loss->ask_end != comp->una) {
-		*psn = comp->una;
-		end = loss->ask_end;
-	} else if (swqe && arx_swqe_is_rd(swqe)) {
+	if (swqe && arx_swqe_is_rd(swqe)) {
 		*psn = comp->una;
 		end = arx_completer_end(swqe);
 	} else if (*psn == comp->una) {
 		end = arx_psn_add(*psn, 1);
 	}
 	*n = (end - *psn) & ARX_PSN_MASK;
+}
+
+/* Packets of the requests that PSNs [@psn, @psn + @n) are for. */
+static __cold u32 arx_completer_packets(struct arx_qp *qp, u32 psn, u32 n)
+{
+	u32 fetched = arx_published(&qp->req.fetched);
+	u32 end = arx_psn_add(psn, n);
+	u32 index = qp->comp.done;
+	u32 packets = n;
+
+	for (; index != fetched; index++) {
+		struct arx_swqe *swqe = arx_qp_swqe(qp, index);
+
+		if (!swqe->npkts || arx_psn_diff(swqe->first_psn, psn) < 0)
+			continue;
+		if (arx_psn_diff(swqe->first_psn, end) >= 0)
+			break;
+		if (arx_swqe_is_rd(swqe))
+			packets -= min(swqe->npkts,
+				       (end - swqe->first_psn) & ARX_PSN_MASK) -
+				   1;
+	}
+	return packets;
+}
+
+/* The next part of a READ that is to be asked for; false if there is none. */
+static __cold bool arx_completer_fill_part(struct arx_qp *qp, u32 *psn, u32 *n)
+{
+	struct arx_loss *loss = qp->comp.loss;
+	u32 end, last;
+
+	if (!loss->ask)
+		return false;
+	loss->ask = arx_completer_next_part(qp, psn, &end);
+	if (!loss->ask)
+		return false;
+	loss->probe = false;
+	*n = (end - *psn) & ARX_PSN_MASK;
+	if (arx_loss_ask(loss, *psn, end, ktime_get_ns())) {
+		arx_count(qp, IMPLIED_NAK);
+		/* An ACK does not tell how many. */
+		arx_congestion_lost(qp, *psn, *n,
+				    arx_keep_last(&qp->comp.kept, &last) ?
+					    *n : 1);
+	}
+	return true;
 }
 
 /**
@@ -1145,9 +1241,12 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 	} else if (arx_completer_fill_left(comp, req)) {
 		fill = ARX_FILL_REST;
 	} else if (arx_loss_next(loss, req->nxt, ktime_get_ns(), psn, n)) {
-		arx_congestion_lost(qp, *psn, *n);
+		arx_congestion_lost(qp, *psn, *n,
+				    arx_completer_packets(qp, *psn, *n));
 		fill = ARX_FILL_NEXT;
-	} else if ((loss->ask || loss->probe) && comp->una != req->nxt) {
+	} else if (arx_completer_fill_part(qp, psn, n)) {
+		fill = ARX_FILL_PART;
+	} else if (loss->probe && comp->una != req->nxt) {
 		arx_completer_fill_tail(qp, psn, n);
 		fill = ARX_FILL_NEXT;
 	} else {

@@ -9,6 +9,7 @@
 enum arx_fill {
 	ARX_FILL_NONE,		/* nothing */
 	ARX_FILL_NEXT,		/* packets that the peer misses */
+	ARX_FILL_PART,		/* responses that are missing */
 	ARX_FILL_REST,		/* the rest of those */
 	ARX_FILL_BACK,		/* everything: go-back-N */
 };

@@ -209,6 +209,27 @@ void arx_congestion_reported(struct arx_qp *qp)
 				   now);
 }
 
+/**
+ * arx_congestion_arrived - a READ response arrived behind others that are
+ *	missing
+ * @qp: RC QP
+ * @psn: the first PSN of the response
+ * @n: its number of PSNs
+ *
+ * What is missing before it does not make the round trip longer.
+ *
+ * Context: completer's lock held.
+ */
+void arx_congestion_arrived(struct arx_qp *qp, u32 psn, u32 n)
+{
+	struct arx_rtt *rtt = &qp->comp.trip;
+	u64 now = ktime_get_ns();
+
+	if (rtt->began && ((rtt->psn - psn) & ARX_PSN_MASK) < n)
+		arx_congestion_ack(qp, 0, arx_congestion_end_rtt(rtt, now),
+				   now);
+}
+
 /*
  * Losses beside CNPs are no sign of congestion, unless more than an eighth of
  * the packets is lost: another router of the path does not mark any. True if @n
@@ -234,11 +255,12 @@ static bool arx_congestion_overflows(struct arx_qp *qp, u32 n)
  * arx_congestion_lost - packets are lost, and are about to be sent again
  * @qp: RC QP
  * @psn: the first of them
- * @n: their number
+ * @n: number of their PSNs
+ * @packets: number of packets, fewer if requests of READs are lost
  *
  * Context: completer's lock held.
  */
-void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
+void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n, u32 packets)
 {
 	struct arx_rtt *rtt = &qp->comp.trip;
 	u64 now = ktime_get_ns();
@@ -250,10 +272,10 @@ void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n)
 	if (qp->comp.rnr_row)
 		return;
 	cc = arx_congestion_sign(qp, false, now);
-	if (!cc && arx_congestion_overflows(qp, n))
+	if (!cc && arx_congestion_overflows(qp, packets))
 		cc = qp->comp.cc;
 	if (cc)
-		cc->ops->loss(cc, n, now);
+		cc->ops->loss(cc, packets, now);
 }
 
 /**

@@ -11,7 +11,8 @@
 void arx_congestion_sent(struct arx_qp *qp);
 void arx_congestion_acked(struct arx_qp *qp, u32 una);
 void arx_congestion_reported(struct arx_qp *qp);
-void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n);
+void arx_congestion_arrived(struct arx_qp *qp, u32 psn, u32 n);
+void arx_congestion_lost(struct arx_qp *qp, u32 psn, u32 n, u32 packets);
 void arx_congestion_late(struct arx_qp *qp, u32 n);
 void arx_congestion_timeout(struct arx_qp *qp);
 bool arx_congestion_cnp(struct arx_qp *qp);

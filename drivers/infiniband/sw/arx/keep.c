@@ -245,6 +245,73 @@ bool arx_keep_first(const struct arx_keep *keep, u32 *psn)
 }
 
 /**
+ * arx_keep_last - first PSN of the last run that is kept
+ * @keep: runs of a stage
+ * @psn: receives the PSN
+ *
+ * Context: lock of the stage held.
+ * Return: false if nothing is kept.
+ */
+bool arx_keep_last(const struct arx_keep *keep, u32 *psn)
+{
+	struct rb_node *node = rb_last(&keep->runs);
+
+	if (node)
+		*psn = arx_keep_of(node)->run.h.psn;
+	return node;
+}
+
+/* The last run that begins at @psn or before, or else the first of all. */
+static struct rb_node *arx_keep_floor(const struct arx_keep *keep, u32 psn)
+{
+	struct rb_node *node = keep->runs.rb_node;
+	struct rb_node *floor = NULL;
+
+	while (node) {
+		if (arx_psn_diff(arx_keep_of(node)->run.h.psn, psn) > 0) {
+			node = node->rb_left;
+		} else {
+			floor = node;
+			node = node->rb_right;
+		}
+	}
+	return floor ?: rb_first(&keep->runs);
+}
+
+/**
+ * arx_keep_gap - find PSNs that are not kept
+ * @keep: responses of a stage
+ * @from: find the first gap from here on
+ * @to: up to here
+ * @psn: receives the first PSN of the gap
+ * @end: receives the PSN after the gap
+ *
+ * Context: lock of the stage held.
+ * Return: false if all of these PSNs are kept.
+ */
+bool arx_keep_gap(const struct arx_keep *keep, u32 from, u32 to, u32 *psn,
+		  u32 *end)
+{
+	struct rb_node *node = arx_keep_floor(keep, from);
+
+	*psn = from;
+	*end = to;
+	for (; node && arx_psn_diff(*psn, to) < 0; node = rb_next(node)) {
+		const struct arx_run *run = &arx_keep_of(node)->run;
+		u32 after = arx_psn_add(run->h.psn, run->npkts);
+
+		if (arx_psn_diff(run->h.psn, *psn) > 0) {
+			if (arx_psn_diff(run->h.psn, to) < 0)
+				*end = run->h.psn;
+			return true;
+		}
+		if (arx_psn_diff(after, *psn) > 0)
+			*psn = after;
+	}
+	return arx_psn_diff(*psn, to) < 0;
+}
+
+/**
  * arx_keep_is_due - true if arx_keep_take() would find a run
  * @keep: runs of a stage
  * @psn: PSN that the stage expects

@@ -62,6 +62,9 @@ void arx_keep_init(struct arx_keep *keep, struct arx_dev *dev, struct sock *sk);
 bool __cold arx_keep_add(struct arx_keep *keep, struct arx_run *run);
 bool __cold arx_keep_first(const struct arx_keep *keep, u32 *psn);
 bool __cold arx_keep_is_due(const struct arx_keep *keep, u32 psn);
+bool __cold arx_keep_last(const struct arx_keep *keep, u32 *psn);
+bool __cold arx_keep_gap(const struct arx_keep *keep, u32 from, u32 to,
+			 u32 *psn, u32 *end);
 struct arx_kept * __cold arx_keep_take(struct arx_keep *keep, u32 psn);
 u32 __cold arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
 			   __be32 *words, u32 n);

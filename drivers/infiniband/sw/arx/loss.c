@@ -71,7 +71,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una, u32 back)
 	loss->probe = false;
 	loss->restart = false;
 	loss->ask = false;
-	loss->ask_end = una;
+	loss->ask_next = una;
 	loss->ask_time = 0;
 	loss->timing = false;
 }
@@ -161,22 +161,22 @@ static void arx_loss_excuse(struct arx_loss *loss, u32 n, u64 now)
 	}
 }
 
-static bool arx_loss_asks(const struct arx_loss *loss)
+/* PSNs before @una are acknowledged: forget the parts that were asked for. */
+static void arx_loss_end_asks(struct arx_loss *loss, u32 una, u64 now)
 {
-	return loss->ask_end != loss->una;
-}
+	u32 i, n = 0;
 
-/* PSNs before @una are acknowledged: perhaps all that was asked for is. */
-static void arx_loss_end_ask(struct arx_loss *loss, u32 una, u64 now)
-{
-	if (arx_psn_diff(una, loss->ask_end) < 0)
-		return;
-	if (arx_loss_asks(loss) && loss->ask_time)
+	if (arx_psn_diff(una, loss->ask_next) > 0)
+		loss->ask_next = una;
+	if (loss->ask_time && arx_psn_diff(una, loss->ask_end) >= 0) {
 		arx_loss_smooth(&loss->ask_rtt, &loss->ask_var,
 				max(now - loss->ask_time, 1));
-	loss->ask_end = una;
-	loss->ask_time = 0;
-	loss->ask = false;
+		loss->ask_time = 0;
+	}
+	for (i = 0; i < loss->asks; i++)
+		if (arx_psn_diff(loss->asked[i], una) > 0)
+			loss->asked[n++] = loss->asked[i];
+	loss->asks = n;
 }
 
 /**
@@ -197,7 +197,7 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 		arx_loss_end_timing(loss, now);
 	if (!test_bit(arx_loss_bit(loss->una), loss->there))
 		arx_loss_judge(loss, loss->una, now);
-	arx_loss_end_ask(loss, una, now);
+	arx_loss_end_asks(loss, una, now);
 	n = min(n, ARX_REPORT_SPAN);
 	if (loss->mistaken)
 		arx_loss_excuse(loss, n, now);
@@ -377,44 +377,92 @@ bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
 }
 
 /**
- * arx_loss_asked - true if a part of a READ has been asked for again
+ * arx_loss_arrived - a READ response arrived behind others that are missing
  * @loss: of a QP
- * @end: PSN after the part
+ * @psn: the first PSN of the response
+ * @n: its number of PSNs
+ * @now: in ns
+ *
+ * What is missing before it does not make the round trip longer.
  *
  * Context: completer's lock held.
- * Return: true if the part is one of the last ARX_LOSS_ASKED parts that were
- * asked for.
+ */
+void arx_loss_arrived(struct arx_loss *loss, u32 psn, u32 n, u64 now)
+{
+	if (loss->timing && ((loss->timed_psn - psn) & ARX_PSN_MASK) < n)
+		arx_loss_end_timing(loss, now);
+	if (loss->ask_next == psn)
+		loss->ask_next = arx_psn_add(psn, n);
+}
+
+/**
+ * arx_loss_asks - true if a part of a READ at @una has been asked for again
+ * @loss: of a QP whose READ response @una is missing, and later ones are not
+ *
+ * Context: completer's lock held.
+ * Return: false if it is still to be asked for.
+ */
+bool arx_loss_asks(const struct arx_loss *loss)
+{
+	return loss->ask_next != loss->una;
+}
+
+/**
+ * arx_loss_asked - true if a part of a READ has been asked for again
+ * @loss: of a QP
+ * @end: PSN after the part, later than @una
+ *
+ * Context: completer's lock held.
+ * Return: true if it has, however often.
  */
 bool arx_loss_asked(const struct arx_loss *loss, u32 end)
 {
-	u32 i, n = min(loss->asks, ARX_LOSS_ASKED);
+	u32 i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < loss->asks; i++)
 		if (loss->asked[i] == end)
 			return true;
 	return false;
 }
 
 /**
- * arx_loss_ask - a part of a READ is to be asked for again
+ * arx_loss_may_ask - true if a part of a READ may be asked for again
  * @loss: of a QP
+ * @end: PSN after the part
+ *
+ * Context: completer's lock held.
+ * Return: false if too many others are outstanding.
+ */
+bool arx_loss_may_ask(const struct arx_loss *loss, u32 end)
+{
+	return loss->asks < ARX_LOSS_ASKED || arx_loss_asked(loss, end);
+}
+
+/**
+ * arx_loss_ask - a part of a READ is asked for again
+ * @loss: of a QP for which arx_loss_may_ask() is true
+ * @psn: first PSN of the part
  * @end: PSN after the part
  * @now: in ns
  *
- * The caller starts the timer anew.
+ * The time of the response is measured only at @una: a part that arrives before
+ * is kept, and its time is not noted.
  *
  * Context: completer's lock held.
+ * Return: true if the part has not been asked for before.
  */
-void arx_loss_ask(struct arx_loss *loss, u32 end, u64 now)
+bool arx_loss_ask(struct arx_loss *loss, u32 psn, u32 end, u64 now)
 {
-	if (!arx_loss_asked(loss, end))
-		loss->asked[loss->asks++ % ARX_LOSS_ASKED] = end;
-	loss->ask_time = arx_loss_asks(loss) ? 0 : now;
-	loss->ask_end = end;
-	loss->ask = true;
-	loss->seen_una = loss->una;
-	loss->news = false;
-	loss->silent = 0;
+	bool first = !arx_loss_asked(loss, end);
+
+	if (first)
+		loss->asked[loss->asks++] = end;
+	loss->ask_next = end;
+	if (psn == loss->una) {
+		loss->ask_time = first ? now : 0;
+		loss->ask_end = end;
+	}
+	return first;
 }
 
 /**
@@ -498,6 +546,8 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 	 * lost: then no packet is missing, either.
 	 */
 	loss->probe = loss->due == loss->una || arx_loss_has(loss, loss->una);
+	loss->ask |= arx_loss_asks(loss);
+	loss->ask_next = loss->una;
 	loss->ask_time = 0;
 	return true;
 }

@@ -14,8 +14,8 @@
 #define ARX_REPORT_SPAN		512
 #define ARX_REPORT_WORDS	(ARX_REPORT_SPAN / 32)
 
-/* At most 7 retries each add one part of a READ while @una stands still. */
-#define ARX_LOSS_ASKED		8
+/* Parts of READs that may be asked for at a time. */
+#define ARX_LOSS_ASKED		16
 
 /**
  * struct arx_loss - what the peer has and what it misses, and times
@@ -28,16 +28,17 @@
  * @held: @end when the timer was started
  * @holding: the timer waits for packets that may be late
  * @probe: a packet is to be sent again that makes the peer respond
- * @ask: READ responses from @una on are to be asked for again
- * @ask_end: PSN after these responses, until all of them are there; then, and
- *	if there are none, @una
- * @ask_time: when they were first asked for again, in ns; 0: they were asked
- *	for more often, so nothing tells which request a response belongs to
+ * @ask: READ responses from @ask_next on are to be asked for again
+ * @ask_next: what is missing of READs before this PSN has been asked for again;
+ *	@una if nothing was
+ * @ask_time: when the part at @una was asked for again, in ns; 0: nothing tells
+ *	which request the responses belong to
+ * @ask_end: PSN after that part
  * @ask_rtt: smoothed time from then to the last response in ns, 0: unknown
  * @ask_var: its mean deviation in ns
- * @asks: number of values written to @asked
- * @asked: the last values of @ask_end: such a part may still arrive after
- *	everything has been asked for again
+ * @asks: number of @asked
+ * @asked: PSNs after parts that were asked for and end after @una: such a part
+ *	may still arrive after everything has been asked for again
  * @there: PSNs that the peer has, by their low bits
  * @again: PSNs that have been sent again
  * @next: of each PSN in @again: low bits of the PSN that was to be sent next,
@@ -70,8 +71,9 @@ struct arx_loss {
 	bool holding;
 	bool probe;
 	bool ask;
-	u32 ask_end;
+	u32 ask_next;
 	u64 ask_time;
+	u32 ask_end;
 	u64 ask_rtt;
 	u64 ask_var;
 	u32 asks;
@@ -105,8 +107,11 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
 bool arx_loss_hold(struct arx_loss *loss);
-void arx_loss_ask(struct arx_loss *loss, u32 end, u64 now);
+void arx_loss_arrived(struct arx_loss *loss, u32 psn, u32 n, u64 now);
+bool arx_loss_may_ask(const struct arx_loss *loss, u32 end);
+bool arx_loss_ask(struct arx_loss *loss, u32 psn, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
+bool arx_loss_asks(const struct arx_loss *loss);
 u64 arx_loss_interval(const struct arx_loss *loss, bool alone);
 bool arx_loss_has(const struct arx_loss *loss, u32 psn);
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);

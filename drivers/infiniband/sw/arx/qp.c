@@ -478,6 +478,7 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	req->rewinds = comp->rewinds;
 	req->fills = comp->fills;
 	req->filling = false;
+	req->part = false;
 	WRITE_ONCE(req->paging.job, NULL);
 	comp->reports = false;
 	comp->has_later = false;

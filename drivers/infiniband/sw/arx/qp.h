@@ -202,6 +202,7 @@ enum arx_req_pending {
  *	again; published
  * @failed: a WQE got an error status: no later one is executed
  * @filling: sends again what the peer misses, up to @fill_end
+ * @part: if @filling, this is a part of a READ that the peer has executed
  * @flushes: WQEs before @flush_end are flushed in any state
  * @drained: SQD: the drained event has been sent
  * @local: the last run went to a QP of this machine; published
@@ -233,6 +234,7 @@ struct arx_req {
 	bool dropped;
 	bool failed;
 	bool filling;
+	bool part;
 	bool flushes;
 	bool drained;
 	bool local;

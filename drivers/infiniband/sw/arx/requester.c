@@ -217,16 +217,24 @@ static u32 arx_requester_rd_left(const struct arx_swqe *swqe, u32 una)
 
 /*
  * Where to go for @psn, which @swqe contains. A report may end inside a READ.
- * That is sent from its first PSN or @una on: PSNs before @psn would not be
- * added to @rd_psns, although they are subtracted when their responses arrive.
+ * That is sent from its first PSN or @una on, because the peer may not have the
+ * request. A part that the peer has executed is asked for by itself: PSNs
+ * before the part count as asked for, because their responses will be
+ * subtracted from @rd_psns.
  */
-static u32 arx_requester_rd_from(const struct arx_swqe *swqe, u32 psn, u32 una)
+static u32 arx_requester_rd_from(struct arx_req *req,
+				 const struct arx_swqe *swqe, u32 psn, u32 una)
 {
 	u32 first = swqe->first_psn;
 
 	if (!arx_swqe_is_rd(swqe) || arx_psn_diff(psn, first) <= 0)
 		return psn;
-	return arx_psn_diff(una, first) > 0 ? una : first;
+	if (arx_psn_diff(una, first) > 0)
+		first = una;
+	if (!req->part)
+		return first;
+	req->rd_psns += arx_psn_diff(psn, first);
+	return psn;
 }
 
 /*
@@ -267,7 +275,7 @@ static void arx_requester_go_to(struct arx_qp *qp, u32 psn)
 	req->offset = 0;
 	if (index != req->fetched) {
 		swqe = arx_qp_swqe(qp, index);
-		psn = arx_requester_rd_from(swqe, psn, una);
+		psn = arx_requester_rd_from(req, swqe, psn, una);
 		pkts = arx_psn_diff(psn, swqe->first_psn);
 		req->offset = pkts > 0 ? pkts * qp->mtu : 0;
 	}
@@ -296,7 +304,7 @@ static __cold bool arx_requester_fill(struct arx_qp *qp)
 			arx_requester_go_to(qp, una);
 		return true;
 	}
-	if (fill == ARX_FILL_NEXT) {
+	if (fill == ARX_FILL_NEXT || fill == ARX_FILL_PART) {
 		if (!req->filling) {
 			req->resume = req->psn;
 			arx_count(qp, REWINDS);
@@ -304,10 +312,12 @@ static __cold bool arx_requester_fill(struct arx_qp *qp)
 		trace_arx_rewind(qp, req->psn, psn);
 		arx_count_add(qp, RESENT_PKTS, n);
 		req->filling = true;
+		req->part = fill == ARX_FILL_PART;
 		req->fill_end = arx_psn_add(psn, n);
 		arx_requester_go_to(qp, psn);
 		return true;
 	}
+	req->part = false;
 	if (fill == ARX_FILL_NONE && req->filling) {
 		req->filling = false;
 		/* After go-back-N, @resume may be before @psn. */
@@ -816,7 +826,7 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 		left = npkts * qp->mtu;
 	}
 
-	if (!arx_requester_rd_fits(qp, npkts))
+	if (!req->part && !arx_requester_rd_fits(qp, npkts))
 		return ARX_TURN_WAIT;
 	arx_requester_headers(qp, swqe, &run);
 	arx_requester_rd_headers(swqe, req->offset, left, &run.h);

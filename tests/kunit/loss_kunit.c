@@ -1520,7 +1520,7 @@ static void completer__many_gaps(struct kunit *test)
 
 	for (i = 0; i < 12; i++)
 		memset(p->side[1].buf + i * MTU, i + 1, MTU);
-	s->qp->attr.max_rd_atomic = 3;
+	s->qp->attr.max_rd_atomic = 4;
 	post_read(test, p, 4);
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, 0, 0, 8);
 	pair_send(p, 0, IB_WR_RDMA_READ, 3, 0, 4 * MTU, 4 * MTU);
@@ -1636,6 +1636,7 @@ static void completer__most_gaps(struct kunit *test)
 	struct side *s = &p->side[0];
 	u32 n = 2 * ARX_LOSS_ASKED + 6, i;
 
+	s->qp->attr.max_rd_atomic = 128;
 	post_read(test, p, n);
 	for (i = 1; i < n; i += 2)
 		responses(p, i == n - 1 ? ENDS : 0, i, 1);
@@ -1652,6 +1653,67 @@ static void completer__most_gaps(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[1].buf, n * MTU);
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+}
+
+/* The peer has room for this number only. The part at una is never left out. */
+static void completer__few_gaps(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct side *s = &p->side[0];
+
+	post_read(test, p, 12);
+	s->qp->attr.max_rd_atomic = 1;
+	responses(p, 0, 3, 1);
+	responses(p, 0, 5, 1);
+	responses(p, 0, 7, 1);
+	EXPECT_ASKS(test, p, 0, 3);
+	EXPECT_SILENT(test, p, 0);
+	responses(p, 0, 1, 1);
+	EXPECT_SILENT(test, p, 0);
+	pair_probe(p, 0);
+	EXPECT_ASKS(test, p, 0, 1);
+	EXPECT_ASKS(test, p, 2, 1);	/* the end of what was asked for */
+	EXPECT_SILENT(test, p, 0);
+	responses(p, ARX_FIRST | ENDS, 0, 1);
+	EXPECT_SILENT(test, p, 0);
+	responses(p, ENDS, 2, 1);
+	EXPECT_ASKS(test, p, 4, 1);
+}
+
+/*
+ * A response that cannot be kept: everything is asked for, and gaps that follow
+ * are asked for at once, too.
+ */
+static void completer__gap_after_rewind(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+
+	post_read(test, p, 12);
+	responses(p, 0, 4, 1);
+	EXPECT_ASKS(test, p, 0, 4);
+	run = pair_run(p, 0, ARX_OP_READ_RESPONSE, 0, PSN + 6,
+		       p->side[1].buf + 6 * MTU, MTU);
+	pair_rx(p, 0, &run);
+	pair_settle(p);
+	EXPECT_ASKS(test, p, 0, 12);
+	responses(p, ARX_FIRST, 0, 2);
+	EXPECT_ASKS(test, p, 2, 2);
+	EXPECT_SILENT(test, p, 0);
+}
+
+/* A longer response than the kept one: what it alone has is still missing. */
+static void completer__kept_before(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+
+	post_read(test, p, 12);
+	responses(p, 0, 4, 1);
+	EXPECT_ASKS(test, p, 0, 4);
+	responses(p, 0, 4, 3);
+	responses(p, 0, 9, 1);
+	EXPECT_ASKS(test, p, 5, 4);
+	EXPECT_SILENT(test, p, 0);
 }
 
 /* The end of a part that was not asked for is a bad response. */
@@ -2349,6 +2411,9 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(completer__lost_request),
 	KUNIT_CASE(completer__rtt_behind_gap),
 	KUNIT_CASE(completer__most_gaps),
+	KUNIT_CASE(completer__few_gaps),
+	KUNIT_CASE(completer__gap_after_rewind),
+	KUNIT_CASE(completer__kept_before),
 	KUNIT_CASE(completer__wrong_end),
 	KUNIT_CASE(completer__late_part),
 	KUNIT_CASE(completer__long_gap),

@@ -424,8 +424,11 @@ static __cold bool arx_completer_next_part(struct arx_qp *qp, u32 *psn,
 		if (arx_psn_diff(to, limit) > 0)
 			to = limit;
 		if (arx_swqe_is_rd(swqe) &&
-		    arx_keep_gap(&comp->kept, at, to, psn, end))
-			return arx_loss_may_ask(comp->loss, *end);
+		    arx_keep_gap(&comp->kept, at, to, psn, end)) {
+			comp->loss->ask_next = *psn;
+			return arx_loss_may_ask(comp->loss, *psn, *end,
+						qp->attr.max_rd_atomic);
+		}
 		at = to;
 	}
 	comp->loss->ask_next = at;
@@ -478,7 +481,8 @@ static __cold void arx_completer_behind(struct arx_qp *qp, struct arx_run *run)
 		arx_completer_gap(qp);
 		return;
 	}
-	if (run->h.op != ARX_OP_ACK) {
+	/* One with the same first PSN may have been kept before. */
+	if (run->h.op != ARX_OP_ACK && !run->packets) {
 		arx_loss_arrived(comp->loss, end, run->npkts, ktime_get_ns());
 		arx_congestion_arrived(qp, end, run->npkts);
 	}
@@ -1132,7 +1136,7 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
 	const struct arx_loss *loss = comp->loss;
 
 	if (loss->probe || loss->restart ||
-	    (loss->ask && !req->part &&
+	    (loss->ask && !req->part && comp->has_later &&
 	     arx_psn_diff(comp->later, req->fill_end) >= 0))
 		return false;
 	return req->filling && arx_psn_diff(req->fill_end, req->psn) > 0 &&
@@ -1237,6 +1241,7 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 	spin_lock(&comp->lock);
 	loss = comp->loss;
 	if (comp->rewinds - req->rewinds != comp->fills - req->fills) {
+		loss->ask = false;
 		fill = ARX_FILL_BACK;
 	} else if (arx_completer_fill_left(comp, req)) {
 		fill = ARX_FILL_REST;

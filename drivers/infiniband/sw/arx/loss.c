@@ -428,14 +428,20 @@ bool arx_loss_asked(const struct arx_loss *loss, u32 end)
 /**
  * arx_loss_may_ask - true if a part of a READ may be asked for again
  * @loss: of a QP
+ * @psn: first PSN of the part
  * @end: PSN after the part
+ * @most: number of parts that the peer can serve at a time
+ *
+ * At @una there is room for a part that begins or ends elsewhere than the one
+ * that was asked for before.
  *
  * Context: completer's lock held.
  * Return: false if too many others are outstanding.
  */
-bool arx_loss_may_ask(const struct arx_loss *loss, u32 end)
+bool arx_loss_may_ask(const struct arx_loss *loss, u32 psn, u32 end, u32 most)
 {
-	return loss->asks < ARX_LOSS_ASKED || arx_loss_asked(loss, end);
+	most = psn == loss->una ? ARX_LOSS_ENDS : min(most, ARX_LOSS_ASKED);
+	return loss->asks < most || arx_loss_asked(loss, end);
 }
 
 /**

@@ -14,8 +14,9 @@
 #define ARX_REPORT_SPAN		512
 #define ARX_REPORT_WORDS	(ARX_REPORT_SPAN / 32)
 
-/* Parts of READs that may be asked for at a time. */
+/* Parts of READs that may be asked for at a time, and ends that are noted. */
 #define ARX_LOSS_ASKED		16
+#define ARX_LOSS_ENDS		32
 
 /**
  * struct arx_loss - what the peer has and what it misses, and times
@@ -77,7 +78,7 @@ struct arx_loss {
 	u64 ask_rtt;
 	u64 ask_var;
 	u32 asks;
-	u32 asked[ARX_LOSS_ASKED];
+	u32 asked[ARX_LOSS_ENDS];
 	DECLARE_BITMAP(there, ARX_REPORT_SPAN);
 	DECLARE_BITMAP(again, ARX_REPORT_SPAN);
 	u16 next[ARX_REPORT_SPAN];
@@ -108,7 +109,7 @@ bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
 bool arx_loss_hold(struct arx_loss *loss);
 void arx_loss_arrived(struct arx_loss *loss, u32 psn, u32 n, u64 now);
-bool arx_loss_may_ask(const struct arx_loss *loss, u32 end);
+bool arx_loss_may_ask(const struct arx_loss *loss, u32 psn, u32 end, u32 most);
 bool arx_loss_ask(struct arx_loss *loss, u32 psn, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
 bool arx_loss_asks(const struct arx_loss *loss);

@@ -459,7 +459,7 @@ void arx_rdatomic_replay(struct arx_qp *qp, const struct arx_run *run)
 	/* A duplicate that the network made gets its response in any case. */
 	if (arx_rdatomic_waits(resp, &rd))
 		return;
-	/* A requester does not ask for one request in many parts at a time. */
+	/* A requester asks for fewer parts at a time than there are places. */
 	if (arx_rdatomic_full(resp))
 		return;
 	if (arx_rdatomic_end(&rd) != arx_rdatomic_end(stored))

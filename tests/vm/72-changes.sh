@@ -80,6 +80,27 @@ small_mtu() {
 	ip -n h1 link set eth0 mtu 1500
 }
 
+# ICMP messages, which anybody may forge, say that packets do not fit: routes
+# remember that for ten minutes.
+too_big() {
+	h2 python3 - $ip1 $ip2 <<-'END'
+		import socket, struct, sys
+		def summed(data):
+		    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+		    total = (total >> 16) + (total & 0xffff)
+		    return struct.pack("!H", ~(total + (total >> 16)) & 0xffff)
+		here, there = map(socket.inet_aton, sys.argv[1:3])
+		quoted = struct.pack("!BBHHHBBH4s4sHHHH", 0x45, 0, 1100, 1, 0x4000,
+		                     64, 17, 0, here, there, 4791, 4791, 1080, 0)
+		head, rest = struct.pack("!BB", 3, 4), struct.pack("!HH", 0, 800)
+		with socket.socket(socket.AF_INET, socket.SOCK_RAW,
+		                   socket.IPPROTO_ICMP) as icmp:
+		    icmp.sendto(head + summed(head + b"\0\0" + rest + quoted) + rest
+		                + quoted, (sys.argv[1], 0))
+	END
+	until_true 5 eval '[[ $(h1 ip route get $ip2) == *"mtu 800"* ]]'
+}
+
 without_address() {
 	ip -n h1 address del $ip1/24 dev eth0
 	nap 0.5
@@ -122,6 +143,8 @@ check without-arp 60 without_arp
 hosts
 check names-and-mtus 60 goes_on harmless harmless
 check small-mtu 60 goes_on small-mtu small_mtu
+check too-big 60 eval 'too_big; goes_on too-big true'
+ip -n h1 route flush cache
 check address-gone 60 goes_on address without_address
 check works 60 works
 check netdev-moved 90 ends moved move_netdev

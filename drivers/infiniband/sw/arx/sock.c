@@ -6,6 +6,8 @@
  * network namespace, which outlives every QP; routes decide where packets go.
  */
 
+#include <linux/ipv6.h>
+#include <net/ip.h>
 #include <net/sock.h>
 
 #include "schedule.h"
@@ -79,6 +81,19 @@ static void arx_sock_write_space(struct sock *sk)
 /* The initial wake-up function of a socket: static in the kernel. */
 static void (*arx_sock_write_space_default)(struct sock *sk);
 
+/*
+ * The path MTU of a QP is negotiated and cannot become smaller. If a packet
+ * does not fit, an ICMP message says so, from anybody who can guess addresses
+ * and ports. The routes of the host then drop such packets for minutes, even if
+ * they fit again soon. So only the MTU of the netdev counts.
+ */
+static void arx_sock_ignore_pmtu(struct sock *sk)
+{
+	ip_sock_set_mtu_discover(sk, IP_PMTUDISC_PROBE);
+	if (sk->sk_family == AF_INET6)
+		WRITE_ONCE(inet6_sk(sk)->pmtudisc, IPV6_PMTUDISC_PROBE);
+}
+
 /**
  * arx_sock_init - create a QP's socket
  * @qp: being created
@@ -101,6 +116,7 @@ int arx_sock_init(struct arx_qp *qp)
 		return err;
 
 	sk_set_txhash(sock->sk);
+	arx_sock_ignore_pmtu(sock->sk);
 	sock->sk->sk_sndbuf = ARX_SOCK_LEAST;
 	WRITE_ONCE(arx_sock_write_space_default, sock->sk->sk_write_space);
 	sock->sk->sk_write_space = arx_sock_write_space;

@@ -90,8 +90,9 @@ too_big() {
 		    total = (total >> 16) + (total & 0xffff)
 		    return struct.pack("!H", ~(total + (total >> 16)) & 0xffff)
 		here, there = map(socket.inet_aton, sys.argv[1:3])
-		quoted = struct.pack("!BBHHHBBH4s4sHHHH", 0x45, 0, 1100, 1, 0x4000,
-		                     64, 17, 0, here, there, 4791, 4791, 1080, 0)
+		quoted = struct.pack("!BBHHHBBH4s4sHHHH", 0x45, 0, 1100, 1,
+		                     0x4000, 64, 17, 0, here, there, 4791,
+		                     4791, 1080, 0)
 		head, rest = struct.pack("!BB", 3, 4), struct.pack("!HH", 0, 800)
 		with socket.socket(socket.AF_INET, socket.SOCK_RAW,
 		                   socket.IPPROTO_ICMP) as icmp:

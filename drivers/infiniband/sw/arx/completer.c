@@ -449,13 +449,8 @@ static __cold void arx_completer_ask(struct arx_qp *qp)
 	if (!swqe || !arx_swqe_is_rd(swqe) ||
 	    arx_keep_is_due(&comp->kept, comp->una))
 		return;
-	if (!arx_loss_asks(loss) || loss->seen_una != comp->una) {
-		loss->seen_una = comp->una;
-		loss->news = false;
-		loss->silent = 0;
-		if (!loss->holding)
-			arx_completer_start_probe(qp);
-	}
+	if (arx_loss_watch(loss) && !loss->holding)
+		arx_completer_start_probe(qp);
 	if (loss->ask || !arx_completer_next_part(qp, &psn, &end))
 		return;
 	loss->ask = true;
@@ -1200,9 +1195,7 @@ static __cold bool arx_completer_fill_part(struct arx_qp *qp, u32 *psn, u32 *n)
 	struct arx_loss *loss = qp->comp.loss;
 	u32 end, last;
 
-	if (!loss->ask)
-		return false;
-	loss->ask = arx_completer_next_part(qp, psn, &end);
+	loss->ask = loss->ask && arx_completer_next_part(qp, psn, &end);
 	if (!loss->ask)
 		return false;
 	loss->probe = false;

@@ -395,16 +395,28 @@ void arx_loss_arrived(struct arx_loss *loss, u32 psn, u32 n, u64 now)
 		loss->ask_next = arx_psn_add(psn, n);
 }
 
+/* True if the part of a READ that is missing at @una was asked for again. */
+static bool arx_loss_asks(const struct arx_loss *loss)
+{
+	return loss->ask_next != loss->una;
+}
+
 /**
- * arx_loss_asks - true if a part of a READ at @una has been asked for again
+ * arx_loss_watch - watch the part of a READ that is missing at @una
  * @loss: of a QP whose READ response @una is missing, and later ones are not
  *
  * Context: completer's lock held.
- * Return: false if it is still to be asked for.
+ * Return: true if the timer must be started anew, because that part has not
+ * been watched before.
  */
-bool arx_loss_asks(const struct arx_loss *loss)
+bool arx_loss_watch(struct arx_loss *loss)
 {
-	return loss->ask_next != loss->una;
+	if (arx_loss_asks(loss) && loss->seen_una == loss->una)
+		return false;
+	loss->seen_una = loss->una;
+	loss->news = false;
+	loss->silent = 0;
+	return true;
 }
 
 /**

@@ -112,7 +112,7 @@ void arx_loss_arrived(struct arx_loss *loss, u32 psn, u32 n, u64 now);
 bool arx_loss_may_ask(const struct arx_loss *loss, u32 psn, u32 end, u32 most);
 bool arx_loss_ask(struct arx_loss *loss, u32 psn, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
-bool arx_loss_asks(const struct arx_loss *loss);
+bool arx_loss_watch(struct arx_loss *loss);
 u64 arx_loss_interval(const struct arx_loss *loss, bool alone);
 bool arx_loss_has(const struct arx_loss *loss, u32 psn);
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);

@@ -193,6 +193,15 @@ void arx_congestion_acked(struct arx_qp *qp, u32 una)
 	arx_congestion_ack(qp, arx_psn_diff(una, comp->una), ns, now);
 }
 
+/* The round trip that is measured ends, and acknowledges no packet. */
+static void arx_congestion_took(struct arx_qp *qp)
+{
+	u64 now = ktime_get_ns();
+
+	arx_congestion_ack(qp, 0, arx_congestion_end_rtt(&qp->comp.trip, now),
+			   now);
+}
+
 /**
  * arx_congestion_reported - the peer has reported which packets it has
  * @qp: RC QP that notes its losses
@@ -201,12 +210,10 @@ void arx_congestion_acked(struct arx_qp *qp, u32 una)
  */
 void arx_congestion_reported(struct arx_qp *qp)
 {
-	struct arx_rtt *rtt = &qp->comp.trip;
-	u64 now = ktime_get_ns();
+	const struct arx_rtt *rtt = &qp->comp.trip;
 
 	if (rtt->began && arx_loss_has(qp->comp.loss, rtt->psn))
-		arx_congestion_ack(qp, 0, arx_congestion_end_rtt(rtt, now),
-				   now);
+		arx_congestion_took(qp);
 }
 
 /**
@@ -222,12 +229,10 @@ void arx_congestion_reported(struct arx_qp *qp)
  */
 void arx_congestion_arrived(struct arx_qp *qp, u32 psn, u32 n)
 {
-	struct arx_rtt *rtt = &qp->comp.trip;
-	u64 now = ktime_get_ns();
+	const struct arx_rtt *rtt = &qp->comp.trip;
 
 	if (rtt->began && ((rtt->psn - psn) & ARX_PSN_MASK) < n)
-		arx_congestion_ack(qp, 0, arx_congestion_end_rtt(rtt, now),
-				   now);
+		arx_congestion_took(qp);
 }
 
 /*

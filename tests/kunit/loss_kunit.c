@@ -1546,7 +1546,7 @@ static void completer__many_gaps(struct kunit *test)
 	read_responses(p, ARX_FIRST | ENDS, 9, 8, 2);
 	responses(p, ARX_FIRST | ENDS, 3, 1);
 	EXPECT_NO_WC(test, &s->scq);
-	/* One of two is lost: only that one is asked for again. */
+	/* One of four is lost: only that one is asked for again. */
 	responses(p, ARX_FIRST | ENDS, 1, 1);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
 	EXPECT_SILENT(test, p, 0);
@@ -1582,7 +1582,7 @@ static void completer__ack_overtakes(struct kunit *test)
 	responses(p, 0, 1, 2);
 	responses(p, ENDS, 3, 1);
 	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
-	/* Nothing of the next one has come, so all of it may be on its way. */
+	/* The ACK was behind the next READ, too, and no response has come. */
 	EXPECT_ASKS(test, p, 4, 4);
 	responses(p, ARX_FIRST, 4, 3);
 	responses(p, ENDS, 7, 1);

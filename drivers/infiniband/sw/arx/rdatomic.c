@@ -85,8 +85,9 @@ static void arx_rdatomic_drop(struct arx_resp *resp, struct arx_reply *reply)
  * replaces the rest of an earlier response to the same request. First responses
  * that are due after @rd start again from their first packet: a requester that
  * went back expects all of their packets, and drops what it has already if the
- * network made the duplicate. Replays after @rd are dropped: only a requester
- * that goes back again can miss them.
+ * network made the duplicate. Replays after @rd are dropped: a requester that
+ * went back gets them anyhow, and one that asked for parts of several READs
+ * asks for these parts again.
  */
 static void arx_rdatomic_queue_replay(struct arx_resp *resp,
 				      const struct arx_rd *rd)

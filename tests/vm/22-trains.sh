@@ -63,6 +63,18 @@ between() {
 	done
 }
 
+# A train overtakes no packet that left by itself before, as the first ones of a
+# stage do. Nothing is lost here, so that nothing looks lost.
+in_order() {
+	local before after
+	before=$(($(count out_of_seq_request) + $(count implied_nak_seq_err)))
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" \
+		'order: op=write,read,send both=1 qps=4 size=300000 timeout=17 count=12'
+	after=$(($(count out_of_seq_request) + $(count implied_nak_seq_err)))
+	echo "packets that arrived too early: $((after - before))"
+	(( after - before <= 2 ))
+}
+
 # numbers N: half of the packets that the other card made of trains reach node N
 # with another IPv4 identification: those with an odd PSN. Only trains have UDP
 # checksums. Packets that GRO joins would have to be numbered one by one.
@@ -165,6 +177,7 @@ h1 ip link delete eth0
 check cards 60 joined_by virtio_net
 check splits 10 splits
 check uso 60 uso 1 1000 999999 between uso "$dev1" "$dev2"
+check order 60 in_order
 check seen 60 train_is_seen
 check vlans 60 vlans
 check vlan-uso 60 uso v1 1000 999999 between vlan "${driver}v1" "${driver}v2"
@@ -173,12 +186,13 @@ check icrc 60 checked
 # one train has an ACK of its own if the receiver is faster than the sender.)
 check host-splits 60 offloads rx-gro-hw off
 check host-uso 60 uso 1 1000 999999 between host "$dev1" "$dev2"
+check host-order 60 in_order
 check answers-once 60 answers_once
 check host-icrc 60 checked
 # A card that numbers packets in another way than Linux. The stages of both
-# nodes that send data lose eight trains each, at most, and make no more. (READs
-# tell late what has arrived.) A message of one train, with nothing behind it:
-# the peer does not notice the loss, and the timer expires.
+# nodes that send data lose eight trains each, at most, and make no more. A
+# message of one train, with nothing behind it: the peer does not notice the
+# loss, and the timer expires. (READs tell late what has arrived.)
 for n in 1 2; do check numbers-$n 20 numbers $n; done
 for op in write send; do
 	check "other-$op" 60 lossy count 16 16 other \

@@ -145,6 +145,37 @@ static bool arx_gro_follows(const struct sk_buff *p,
 	       *(__be16 *)arx_gro_ip(p) == *(__be16 *)arx_gro_ip(skb);
 }
 
+/* True if two packets have the same ports and the same QPN. */
+static bool arx_gro_one_qp(const struct sk_buff *p, const struct sk_buff *skb,
+			   int bth)
+{
+	int off = bth - (int)sizeof(struct udphdr);
+	struct arx_headers held, h;
+	__be32 room[2], *ports[2];
+	u8 bytes[2][ARX_BTH_LEN];
+
+	ports[0] = skb_header_pointer(p, off, sizeof(__be32), &room[0]);
+	ports[1] = skb_header_pointer(skb, off, sizeof(__be32), &room[1]);
+	return ports[0] && ports[1] && *ports[0] == *ports[1] &&
+	       !skb_copy_bits(p, bth, bytes[0], ARX_BTH_LEN) &&
+	       !skb_copy_bits(skb, bth, bytes[1], ARX_BTH_LEN) &&
+	       arx_bth_read(&held, bytes[0]) > 0 &&
+	       arx_bth_read(&h, bytes[1]) > 0 && held.qpn == h.qpn;
+}
+
+/*
+ * True if @skb must not overtake @p. The stack says that flows differ if one of
+ * two UDP packets has a checksum and the other has not: a train has checksums,
+ * and a packet that leaves by itself may have none. In other flows @p may be of
+ * any protocol, and its bytes may have other meanings. Then @p at most waits
+ * less long for packets that follow it.
+ */
+static bool arx_gro_is_behind(const struct sk_buff *p,
+			      const struct sk_buff *skb, int bth)
+{
+	return NAPI_GRO_CB(p)->same_flow || arx_gro_one_qp(p, skb, bth);
+}
+
 /* Tell the ICRC where the outer headers are; false if IP has options. */
 static bool arx_gro_set_headers(struct sk_buff *skb, int bth)
 {
@@ -206,6 +237,17 @@ static bool arx_gro_merge(struct sk_buff *p, const struct arx_headers *last,
 				 ARX_BTH_LEN + ARX_ICRC_LEN;
 	arx_gro_chain(p, skb, bth);
 	return true;
+}
+
+/* Add @skb to @p; false if it is not the packet that follows. */
+static bool arx_gro_join(struct sk_buff *p, struct sk_buff *skb, int bth,
+			 const struct arx_headers *h)
+{
+	struct arx_headers last;
+
+	return NAPI_GRO_CB(p)->same_flow && arx_gro_last(p, bth, &last) &&
+	       arx_gro_follows(p, &last, skb, h) &&
+	       arx_gro_merge(p, &last, skb, bth);
 }
 
 /*
@@ -294,18 +336,16 @@ struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
 				struct sk_buff *skb)
 {
 	int bth = skb_gro_offset(skb);
-	struct arx_headers h, last;
+	struct arx_headers h;
 	struct sk_buff *p;
 	struct sk_buff *pp = NULL;
 	bool part;
 
 	part = arx_gso_usable() && arx_gro_parse(skb, bth, &h);
 	list_for_each_entry(p, head, list) {
-		if (!NAPI_GRO_CB(p)->same_flow)
+		if (!arx_gro_is_behind(p, skb, bth))
 			continue;
-		if (part && arx_gro_last(p, bth, &last) &&
-		    arx_gro_follows(p, &last, skb, &h) &&
-		    arx_gro_merge(p, &last, skb, bth))
+		if (part && arx_gro_join(p, skb, bth, &h))
 			return arx_gro_ends(&h) ? p : NULL;
 		/* A packet that does not continue @p must not overtake it. */
 		pp = p;

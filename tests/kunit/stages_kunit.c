@@ -833,6 +833,47 @@ static void requester__max_rd_atomic(struct kunit *test)
 		EXPECT_WC(test, &p->side[0].scq, i, IB_WC_SUCCESS);
 }
 
+/*
+ * A request for a READ tells a peer that reports which responses have arrived,
+ * and so whether those that a card split have.
+ */
+static void requester__flight(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+	struct arx_trial *trial = &p->side[1].qp->resp.out.trial;
+	struct wire_run *w;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		pair_send(p, 0, IB_WR_RDMA_READ, i, 0, 0, 100 * MTU);
+	for (i = 0; i < 2; i++) {
+		w = EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + i * 100);
+		KUNIT_ASSERT_NOT_NULL(test, w);
+		KUNIT_EXPECT_EQ(test, w->run.h.flight, 0);
+		pair_deliver(p, w);
+	}
+	while ((w = pair_take(p, -1)) && w->run.h.op != ARX_OP_READ) {
+		pair_deliver(p, w);
+		pair_settle(p);
+	}
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.h.psn, (PSN + 200) & ARX_PSN_MASK);
+	KUNIT_EXPECT_EQ(test, w->run.h.flight, arx_flight(100));
+	pair_deliver(p, w);
+	arx_trial_begin(trial, PSN + 250, PSN + 250);
+	pair_pump(p);
+
+	/* In the place of the second READ, which says nothing of the third. */
+	KUNIT_EXPECT_FALSE(test, trial->arrived);
+	pair_send(p, 0, IB_WR_RDMA_READ, 3, 0, 0, MTU);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 300);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.h.flight, arx_flight(0));
+	pair_deliver(p, w);
+	KUNIT_EXPECT_TRUE(test, trial->arrived);
+	pair_pump(p);
+}
+
 static u32 bytes_on_wire(struct pair *p)
 {
 	struct wire_run *w;
@@ -4348,6 +4389,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__solicited),
 	KUNIT_CASE(requester__fence),
 	KUNIT_CASE(requester__max_rd_atomic),
+	KUNIT_CASE(requester__flight),
 	KUNIT_CASE(requester__turn_ends),
 	KUNIT_CASE(requester__one_share_of_writes),
 	KUNIT_CASE(requester__one_share_of_reads),

@@ -143,6 +143,7 @@ static void read__vector(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h.msn, v->h.msn);
 	KUNIT_EXPECT_EQ(test, h.qkey, v->h.qkey);
 	KUNIT_EXPECT_EQ(test, h.src_qpn, v->h.src_qpn);
+	KUNIT_EXPECT_EQ(test, h.flight, v->h.flight);
 	KUNIT_EXPECT_EQ(test, h.ex, v->h.ex);
 }
 
@@ -245,6 +246,9 @@ static void vary(struct arx_bth *bth, int what)
 	case 8:
 		bth->psn |= cpu_to_be32(ARX_BTH_ACK_REQ);
 		break;
+	case 9:
+		bth->psn |= cpu_to_be32(FIELD_PREP(ARX_BTH_FLIGHT, 1));
+		break;
 	}
 }
 
@@ -282,11 +286,42 @@ static void is_middle__all_opcodes(struct kunit *test)
 
 	plain_bth(bth, 0x07, ARX_PSN_MASK);	/* RC WRITE middle */
 	KUNIT_ASSERT_GT(test, arx_headers_read(&last, in, sizeof(in)), 0);
-	for (what = 0; what <= 8; what++) {
+	for (what = 0; what <= 9; what++) {
 		plain_bth(bth, 0x07, 0);
 		vary(bth, what);
 		KUNIT_EXPECT_EQ(test, arx_bth_is_middle(&last, 0, in), !what);
 	}
+}
+
+/* A flight size says that enough PSNs are outstanding, and not 64 too many. */
+static void flight__sizes(struct kunit *test)
+{
+	struct arx_headers h = {
+		.op = ARX_OP_READ,
+		.flags = ONLY | ARX_ACK_REQ | ARX_REPORTS,
+		.psn = 1000,
+	};
+	u8 out[ARX_MAX_HEADERS];
+	struct arx_headers in;
+	int told;
+	u32 n;
+
+	for (n = 0; n < 5000; n++) {
+		h.flight = arx_flight(n);
+		arx_headers_write(&h, out);
+		arx_headers_read(&in, out, sizeof(out));
+		KUNIT_ASSERT_EQ(test, in.flight, h.flight);
+		KUNIT_ASSERT_EQ(test, in.psn, 1000);
+		KUNIT_ASSERT_EQ(test, in.flags, h.flags);
+		KUNIT_ASSERT_EQ(test, !in.flight,
+				n > 62 * ARX_FLIGHT_UNIT);
+		if (!in.flight)
+			continue;
+		told = arx_psn_diff(in.psn, arx_flight_una(&in));
+		KUNIT_ASSERT_GE(test, told, n);
+		KUNIT_ASSERT_LT(test, told, n + ARX_FLIGHT_UNIT);
+	}
+	KUNIT_EXPECT_EQ(test, arx_flight(ARX_PSN_MASK), 0);
 }
 
 /* The next middle packet equals one that was written as a whole. */
@@ -363,6 +398,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(write__vector, vector_gen_params),
 	KUNIT_CASE(opcodes__round_trip),
 	KUNIT_CASE(is_middle__all_opcodes),
+	KUNIT_CASE(flight__sizes),
 	KUNIT_CASE(next__as_written),
 	KUNIT_CASE(read__other_version),
 	KUNIT_CASE(read__pad_without_payload),

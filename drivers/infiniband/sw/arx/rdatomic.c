@@ -335,6 +335,16 @@ static void arx_rdatomic_count(struct arx_qp *qp, enum arx_op op)
 }
 
 /*
+ * The peer has the responses before a PSN. If packets that a card split are
+ * among them, their fate is known.
+ */
+static void arx_rdatomic_arrived(struct arx_qp *qp, u32 psn)
+{
+	if (arx_trial_ends(&qp->resp.out.trial, psn))
+		arx_count(qp, LOST_USO);
+}
+
+/*
  * Store a request in place of the oldest one, whose response the peer has: it
  * does not have more requests in flight at a time than negotiated.
  */
@@ -346,8 +356,7 @@ static void arx_rdatomic_store(struct arx_qp *qp, const struct arx_rd *rd)
 	if (slot->npkts) {
 		/* So the neighbour entry is right. */
 		sk_dst_confirm(qp->tx_sk);
-		if (arx_trial_ends(&resp->out.trial, arx_rdatomic_end(slot)))
-			arx_count(qp, LOST_USO);
+		arx_rdatomic_arrived(qp, arx_rdatomic_end(slot));
 	}
 	*slot = *rd;
 }
@@ -398,6 +407,8 @@ int arx_rdatomic_request(struct arx_qp *qp, struct arx_run *run)
 	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;
 	resp->reports = h->flags & ARX_REPORTS;
+	if (h->flight)
+		arx_rdatomic_arrived(qp, arx_flight_una(h));
 	arx_rdatomic_store(qp, &rd);
 	if (unlikely(arx_rdatomic_full(resp)))
 		arx_rdatomic_drop_replay(resp);

@@ -765,17 +765,31 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe,
 }
 
 /*
- * Set what the request of a READ, an atomic or the like says; a READ asks for
- * @left bytes from @offset on.
+ * Flight size, for a peer that understands it: the peer gets no acknowledgments
+ * of its responses.
  */
-static void arx_requester_rd_headers(const struct arx_swqe *swqe, u32 offset,
-				     u32 left, struct arx_headers *h)
+static u8 arx_requester_flight(const struct arx_qp *qp)
+{
+	u32 una = arx_published(&qp->comp.una);
+
+	return READ_ONCE(qp->comp.reports) ?
+		       arx_flight((qp->req.psn - una) & ARX_PSN_MASK) : 0;
+}
+
+/*
+ * Set what the request of a READ, an atomic or the like says; a READ asks for
+ * @left bytes from @qp's offset on.
+ */
+static void arx_requester_rd_headers(const struct arx_qp *qp,
+				     const struct arx_swqe *swqe, u32 left,
+				     struct arx_headers *h)
 {
 	const struct arx_send_wqe *wqe = &swqe->wqe;
 
 	h->flags = ARX_FIRST | ARX_LAST | ARX_ACK_REQ | ARX_REPORTS;
+	h->flight = arx_requester_flight(qp);
 	/* at the same place for all of them */
-	h->va = wqe->rdma.remote_addr + offset;
+	h->va = wqe->rdma.remote_addr + qp->req.offset;
 	h->rkey = wqe->rdma.rkey;
 	switch (swqe->op) {
 	case ARX_OP_COMPARE_SWAP:
@@ -829,7 +843,7 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 	if (!req->part && !arx_requester_rd_fits(qp, npkts))
 		return ARX_TURN_WAIT;
 	arx_requester_headers(qp, swqe, &run);
-	arx_requester_rd_headers(swqe, req->offset, left, &run.h);
+	arx_requester_rd_headers(qp, swqe, left, &run.h);
 	if (!arx_requester_rd_payload(qp, swqe, &run, &turn))
 		return turn;
 

@@ -147,7 +147,8 @@ struct arx_atomic_eth {
 #define ARX_BTH_FECN		BIT(31)
 #define ARX_BTH_BECN		BIT(30)
 #define ARX_BTH_ACK_REQ		BIT(31)
-#define ARX_BTH_REPORTS		BIT(24)	/* of the reserved bits */
+#define ARX_BTH_FLIGHT		GENMASK(30, 25)	/* reserved bits, */
+#define ARX_BTH_REPORTS		BIT(24)		/* and the last of them */
 #define ARX_FETH_SELECTIVITY	GENMASK(5, 4)
 #define ARX_FETH_PLACEMENT	GENMASK(3, 0)
 #define ARX_AETH_SYNDROME	GENMASK(31, 24)
@@ -271,7 +272,8 @@ int arx_headers_more(const struct arx_headers *h, u32 n)
 static void arx_write_bth(const struct arx_headers *h, struct arx_bth *bth)
 {
 	u32 qpn = h->qpn & ARX_QPN_MASK;
-	u32 psn = h->psn & ARX_PSN_MASK;
+	u32 psn = FIELD_PREP(ARX_BTH_FLIGHT, h->flight) |
+		  (h->psn & ARX_PSN_MASK);
 
 	if (h->flags & ARX_FECN)
 		qpn |= ARX_BTH_FECN;
@@ -417,6 +419,7 @@ static int arx_read_bth(struct arx_headers *h, const struct arx_bth *bth)
 	h->pkey = be16_to_cpu(bth->pkey);
 	h->qpn = qpn & ARX_QPN_MASK;
 	h->psn = psn & ARX_PSN_MASK;
+	h->flight = FIELD_GET(ARX_BTH_FLIGHT, psn);
 	return 0;
 }
 

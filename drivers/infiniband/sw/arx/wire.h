@@ -7,6 +7,7 @@
 #define ARX_WIRE_H
 
 #include <linux/bitfield.h>
+#include <linux/math.h>
 #include <linux/skbuff.h>
 #include <linux/types.h>
 
@@ -102,6 +103,8 @@ enum arx_pkt_flags {
  * @orig: AtomicAckETH
  * @syndrome: AETH
  * @selectivity: FETH: enum ib_selectivity_level, two bits
+ * @flight: requests: the flight size (arx_flight()) when this one was sent; 0:
+ *	the sender does not tell
  * @msn: AETH
  * @qkey: DETH
  * @src_qpn: DETH
@@ -125,6 +128,7 @@ struct arx_headers {
 	u64 orig;
 	u8 syndrome;
 	u8 selectivity;
+	u8 flight;
 	u32 msn;
 	union {
 		u32 qkey;
@@ -198,6 +202,34 @@ static inline s32 arx_psn_diff(u32 a, u32 b)
 static inline u32 arx_psn_add(u32 psn, u32 n)
 {
 	return (psn + n) & ARX_PSN_MASK;
+}
+
+/* A flight size in a BTH is one more than a number of such units of PSNs. */
+#define ARX_FLIGHT_UNIT		64
+
+/**
+ * arx_flight - flight size, as a BTH has it
+ * @psns: PSNs before a request that are not acknowledged when it is sent
+ *
+ * Return: @psns in units of ARX_FLIGHT_UNIT, rounded up, plus one; 0 if that
+ * does not fit into six bits.
+ */
+static inline u8 arx_flight(u32 psns)
+{
+	u32 flight = DIV_ROUND_UP(psns, ARX_FLIGHT_UNIT) + 1;
+
+	return flight < BIT(6) ? flight : 0;
+}
+
+/**
+ * arx_flight_una - the PSN that a request's flight size begins with
+ * @h: the request; @h->flight is not 0
+ *
+ * Return: a PSN. Everything before it is acknowledged.
+ */
+static inline u32 arx_flight_una(const struct arx_headers *h)
+{
+	return arx_psn_add(h->psn, -(h->flight - 1) * ARX_FLIGHT_UNIT);
 }
 
 u32 arx_rnr_timer_us(u8 timer);

@@ -163,7 +163,7 @@ static void gso__split(struct kunit *test)
 {
 	struct packets *p = join(test, test->param_value, 100);
 
-	expect_packets(test, p, p->skb, arx_gso_split(p->skb));
+	expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
 }
 
 /* A clone that a tap holds stays whole. */
@@ -173,8 +173,8 @@ static void gso__split_of_a_clone(struct kunit *test)
 	struct sk_buff *clone = skb_clone(p->skb, GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, clone);
-	expect_packets(test, p, clone, arx_gso_split(clone));
-	expect_packets(test, p, p->skb, arx_gso_split(p->skb));
+	expect_packets(test, p, clone, arx_gso_split(clone, true));
+	expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
 }
 
 static void gso__split_of_linear(struct kunit *test)
@@ -183,7 +183,7 @@ static void gso__split_of_linear(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, skb_linearize(p->skb), 0);
 	KUNIT_ASSERT_FALSE(test, skb_has_frag_list(p->skb));
-	expect_packets(test, p, p->skb, arx_gso_split(p->skb));
+	expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
 }
 
 /* From GRO: real ICRCs, and lengths by the rule. */
@@ -203,7 +203,7 @@ static void split_of_checked(struct kunit *test, u8 opcode, const u32 *len)
 	}
 	skb_shinfo(p->skb)->gso_size = len[1];
 	skb_shinfo(p->skb)->gso_type = ARX_GSO_TYPE;
-	expect_packets(test, p, p->skb, arx_gso_split(p->skb));
+	expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
 }
 
 static void gso__split_of_checked(struct kunit *test)
@@ -215,6 +215,44 @@ static void gso__split_of_checked(struct kunit *test)
 	split_of_checked(test, 0x06, message);		/* WRITE first */
 	split_of_checked(test, 0x07, rest_of_one);	/* WRITE middle */
 	split_of_checked(test, 0x0a, whole);		/* WRITE only */
+}
+
+/*
+ * A train as a card delivers it, in pages of its own: packets behind the linear
+ * part refer to the pages, unless they are to be copied.
+ */
+static void split_of_train(struct kunit *test, u32 linear, bool copy)
+{
+	static const u32 len[] = { 1056, 1040, 1040, 1040, 1040, 20 };
+	struct packets *p = join(test, len, 4096);
+	struct sk_buff *rest, *skb;
+	u32 total = 0;
+	int i;
+
+	kfree_skb(p->skb);
+	p->data[0] = 0x06;	/* WRITE first */
+	for (i = 0; i < PACKETS; i++)
+		total += len[i];
+	skb = make_packet(test, p->data, total, linear);
+	skb_shinfo(skb)->gso_size = len[1];
+	skb_shinfo(skb)->gso_segs = PACKETS;
+	skb_shinfo(skb)->gso_type = ARX_GSO_TYPE;
+	rest = arx_gso_split(skb, copy);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rest);
+	KUNIT_EXPECT_EQ(test, skb_is_nonlinear(rest->next),
+			!copy && linear <= len[0] + len[1]);
+	expect_packets(test, p, skb, rest);
+}
+
+static void gso__split_of_train(struct kunit *test)
+{
+	static const u32 linear[] = { ARX_BTH_LEN, 1056, 1500, 2096, 3000 };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(linear); i++) {
+		split_of_train(test, linear[i], false);
+		split_of_train(test, linear[i], true);
+	}
 }
 
 /* Impossible lengths are no packets, whoever wrote them. */
@@ -230,7 +268,7 @@ static void gso__lengths_that_cannot_be(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, skb_linearize(skb), 0);
 		arx_gso_write_len(skb->data + p->len[0] + p->len[1] +
 				  p->len[2] - ARX_ICRC_LEN, wrong[i]);
-		KUNIT_EXPECT_TRUE(test, IS_ERR(arx_gso_split(skb)));
+		KUNIT_EXPECT_TRUE(test, IS_ERR(arx_gso_split(skb, true)));
 		kfree_skb(skb);
 	}
 }
@@ -346,7 +384,7 @@ static void segment(struct kunit *test, const u32 *len, u32 how)
 	skb_mark_not_on_list(segs);
 	expect_packets(test, p, segs, seg);
 	if (clone)	/* none of its bytes has changed */
-		expect_packets(test, p, clone, arx_gso_split(clone));
+		expect_packets(test, p, clone, arx_gso_split(clone, true));
 }
 
 static void gso__segment(struct kunit *test)
@@ -508,7 +546,7 @@ static void segment_super(struct kunit *test, const struct super *f, u32 linear,
 		return;
 
 	/* A clone that a tap holds is unchanged. */
-	segs = arx_gso_split(clone);
+	segs = arx_gso_split(clone, true);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, segs);
 	KUNIT_EXPECT_EQ(test, clone->len, arx_headers_len(&f->h) + f->len +
 					  f->h.pad + ARX_ICRC_LEN);
@@ -585,7 +623,7 @@ static void uso__lengths(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		struct packets *p = join(test, lengths[i].len, 100);
-		struct sk_buff *rest = arx_gso_split(p->skb);
+		struct sk_buff *rest = arx_gso_split(p->skb, true);
 		struct sk_buff *trains, *skb;
 
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rest);
@@ -747,6 +785,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(gso__split_of_a_clone, shape_gen_params),
 	KUNIT_CASE_PARAM(gso__split_of_linear, shape_gen_params),
 	KUNIT_CASE(gso__split_of_checked),
+	KUNIT_CASE(gso__split_of_train),
 	KUNIT_CASE(gso__lengths_that_cannot_be),
 	KUNIT_CASE_PARAM(gso__segment, shape_gen_params),
 	KUNIT_CASE(gso__segment_of_checked),

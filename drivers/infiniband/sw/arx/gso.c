@@ -187,22 +187,29 @@ bool arx_gso_is_ours(const struct sk_buff *skb)
 	return skb->encapsulation && arx_gso_fits(skb);
 }
 
-/* Copy the bytes [@off, @off + @len) into a packet of its own. */
-static struct sk_buff *arx_gso_copy(const struct sk_buff *skb, int off,
-				    int len)
+/*
+ * Make the bytes [@off, @off + @len) a packet of its own. With @copy, or if they
+ * are linear, it has a copy of them; else only of what may be headers, and
+ * refers to the rest.
+ */
+static struct sk_buff *arx_gso_take(struct sk_buff *skb, int off, int len,
+				    bool copy)
 {
 	unsigned int headroom = skb_headroom(skb);
-	struct sk_buff *copy;
+	int copied = copy || off < (int)skb_headlen(skb) ?
+			     len : min(len, ARX_MAX_HEADERS);
+	struct sk_buff *one;
 
-	copy = alloc_skb(headroom + len, GFP_ATOMIC | __GFP_NOWARN);
-	if (!copy)
+	one = arx_packet_alloc(headroom + copied);
+	if (!one)
 		return NULL;
-	skb_reserve(copy, headroom);
-	if (skb_copy_bits(skb, off, skb_put(copy, len), len)) {
-		kfree_skb(copy);
+	skb_reserve(one, headroom);
+	if (skb_copy_bits(skb, off, skb_put(one, copied), copied) ||
+	    !arx_packet_refer(one, skb, off + copied, len - copied)) {
+		kfree_skb(one);
 		return NULL;
 	}
-	return copy;
+	return one;
 }
 
 /*
@@ -243,13 +250,17 @@ static int arx_gso_last_len(struct sk_buff *skb, int end, int n)
 	return min_t(u32, le32_to_cpu(len), INT_MAX);
 }
 
-/* The stack made joined packets linear: copy all packets but the first. */
-static struct sk_buff *arx_gso_split_linear(struct sk_buff *skb)
+/*
+ * The stack made joined packets linear, or a card delivered them as one: make
+ * packets of all but the first.
+ */
+static struct sk_buff *arx_gso_split_linear(struct sk_buff *skb, bool copy)
 {
 	struct sk_buff *rest = NULL;
 	int end = skb->len;
 	int n;
 
+	local_bh_disable();
 	for (n = skb_shinfo(skb)->gso_segs; ; n--) {
 		int len = arx_gso_last_len(skb, end, n);
 		struct sk_buff *one;
@@ -259,7 +270,7 @@ static struct sk_buff *arx_gso_split_linear(struct sk_buff *skb)
 		if (len < ARX_BTH_LEN + ARX_ICRC_LEN || len > end)
 			goto fail;
 		end -= len;
-		one = arx_gso_copy(skb, end, len);
+		one = arx_gso_take(skb, end, len, copy);
 		if (!one)
 			goto fail;
 		one->next = rest;
@@ -267,9 +278,11 @@ static struct sk_buff *arx_gso_split_linear(struct sk_buff *skb)
 	}
 	if (pskb_trim(skb, end))
 		goto fail;
+	local_bh_enable();
 	return rest;
 
 fail:
+	local_bh_enable();
 	kfree_skb_list(rest);
 	return ERR_PTR(-ENOMEM);
 }
@@ -312,6 +325,8 @@ static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
 /**
  * arx_gso_split - split joined packets
  * @skb: from the first packet's BTH on; becomes the first packet
+ * @copy: packets that @skb has in its own memory are copied, because the caller
+ *	writes to them; else they refer to that memory
  *
  * Super-packets are not segmented.
  *
@@ -319,7 +334,7 @@ static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
  * Return: the other packets, linked by ->next; NULL if there are none; an
  * error, after which @skb can only be freed.
  */
-struct sk_buff *arx_gso_split(struct sk_buff *skb)
+struct sk_buff *arx_gso_split(struct sk_buff *skb, bool copy)
 {
 	struct sk_buff *rest;
 
@@ -328,7 +343,7 @@ struct sk_buff *arx_gso_split(struct sk_buff *skb)
 	if (skb_has_frag_list(skb))
 		rest = arx_gso_split_list(skb);
 	else
-		rest = arx_gso_split_linear(skb);
+		rest = arx_gso_split_linear(skb, copy);
 	skb_gso_reset(skb);
 	return rest;
 }
@@ -463,7 +478,7 @@ static struct sk_buff *arx_gso_segment(struct sk_buff *head,
 	if (!arx_gso_fits(head) || !arx_gso_ip_fits(head, outer, ip_len))
 		return ERR_PTR(-EINVAL);
 
-	rest = arx_gso_split(head);
+	rest = arx_gso_split(head, true);
 	if (IS_ERR(rest))
 		return rest;
 	super = !checked && arx_is_super(head->len, size);

@@ -22,7 +22,7 @@ void arx_gso_mark(struct sk_buff *skb);
 void arx_gso_mark_checked(struct sk_buff *skb, unsigned int n);
 bool arx_gso_is_checked(const struct sk_buff *skb);
 bool arx_gso_is_ours(const struct sk_buff *skb);
-struct sk_buff *arx_gso_split(struct sk_buff *skb);
+struct sk_buff *arx_gso_split(struct sk_buff *skb, bool copy);
 void arx_gso_init(void);
 void arx_gso_exit(void);
 

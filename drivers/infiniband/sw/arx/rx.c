@@ -569,7 +569,7 @@ static struct sk_buff *arx_rx_split(struct arx_rx *rx, struct sk_buff *skb)
 		rx->joined = true;
 		rx->avoided = !arx_gso_is_checked(skb);
 		rx->size = skb_shinfo(skb)->gso_size;
-		return arx_gso_split(skb);
+		return arx_gso_split(skb, false);
 	}
 	/*
 	 * Other GSO types mean something else; a list belongs to one IP packet.

@@ -49,17 +49,24 @@ struct sk_buff *arx_packet_alloc(u32 len)
 	return skb;
 }
 
-/*
- * Append @len bytes of the payload from @off on, by reference to their pages.
+/**
+ * arx_packet_refer - append bytes of one packet to another, by reference
+ * @to: the other packet
+ * @from: packet whose fragments have the bytes
+ * @off: the first byte, from @from->data on; behind the linear part
+ * @len: number of bytes
+ *
+ * Return: false if @to has no room for more fragments, and then has some of the
+ * bytes.
  */
-static void arx_super_refer(const struct arx_super *super, struct sk_buff *to,
-			    int off, int len)
+bool arx_packet_refer(struct sk_buff *to, struct sk_buff *from, int off,
+		      int len)
 {
-	const struct skb_shared_info *info = skb_shinfo(super->skb);
+	const struct skb_shared_info *info = skb_shinfo(from);
 	int i;
 
 	skb_shinfo(to)->flags |= info->flags & SKBFL_SHARED_FRAG;
-	off -= skb_headlen(super->skb) - super->headers;
+	off -= skb_headlen(from);
 	for (i = 0; len && i < info->nr_frags; i++) {
 		const skb_frag_t *frag = &info->frags[i];
 		int size = skb_frag_size(frag);
@@ -69,7 +76,9 @@ static void arx_super_refer(const struct arx_super *super, struct sk_buff *to,
 			off -= size;
 			continue;
 		}
-		skb_frag_ref(super->skb, i);
+		if (skb_shinfo(to)->nr_frags == MAX_SKB_FRAGS)
+			return false;
+		skb_frag_ref(from, i);
 		skb_fill_page_desc_noacc(to, skb_shinfo(to)->nr_frags,
 					 skb_frag_page(frag),
 					 skb_frag_off(frag) + off, n);
@@ -77,6 +86,7 @@ static void arx_super_refer(const struct arx_super *super, struct sk_buff *to,
 		off = 0;
 		len -= n;
 	}
+	return true;
 }
 
 /* Append the pad bytes and room for the ICRC of packet @i, by reference. */
@@ -113,7 +123,7 @@ static struct sk_buff *arx_super_payload(struct arx_super *super, u32 i)
 		skb_copy_bits(super->skb, off, skb_put(skb, len), len);
 		skb_put_zero(skb, pad + ARX_ICRC_LEN);
 	} else {
-		arx_super_refer(super, skb, i * super->mtu, len);
+		arx_packet_refer(skb, super->skb, off, len);
 		arx_super_trailer(super, skb, i, pad);
 	}
 	if (super->skb->destructor == sock_wfree)

@@ -71,6 +71,8 @@ struct arx_super {
 };
 
 struct sk_buff *arx_packet_alloc(u32 len);
+bool arx_packet_refer(struct sk_buff *to, struct sk_buff *from, int off,
+		      int len);
 int arx_super_read(struct arx_super *super, struct sk_buff *skb, u32 size);
 u32 arx_super_len(const struct arx_super *super, u32 i);
 int arx_super_copy(const struct arx_super *super, u32 i, void *to);

@@ -29,6 +29,11 @@ uso() {
 	(( n >= least && n <= most ))
 }
 
+long() {
+	h1 ip link set nic0 mtu 9000
+	h2 ip link set nic0 mtu 9000
+}
+
 # A train on its way to the card is longer than any packet.
 train_is_seen() {
 	h2 timeout 30 tcpdump -q -n -i nic0 -c 1 -U -w - \
@@ -216,6 +221,10 @@ check other-no-retries 60 uso 1 0 0 other \
 	'no-retries: gid=v6 op=write size=65537 retry=0 timeout=18 count=20'
 for n in 1 2; do check numbers-again-$n 20 numbers_again $n; done
 check again 60 uso 1 1000 999999 between again "$dev1" "$dev2"
+# Packets of 4 KiB
+check long 10 long
+check long-uso 60 uso 1 1000 999999 between long "$dev1" "$dev2"
+check long-order 60 in_order
 check none 60 offloads tx-udp-segmentation off
 check none-uso 60 uso 1 0 0 between none "$dev1" "$dev2"
 check down 60 arx-hosts down

@@ -30,9 +30,6 @@
 /* Payload up to this size is cheaper to copy than to refer to. */
 #define ARX_TX_LINEAR		256
 
-/* Packets of up to this many bytes from BTH to ICRC leave as trains. */
-#define ARX_TX_TRAIN		(1024 + ARX_MAX_HEADERS + ARX_ICRC_LEN)
-
 /**
  * struct arx_tx - a run while packets are made of it
  * @run: the run; its payload iterator advances
@@ -491,18 +488,15 @@ static bool arx_tx_recovers(const struct arx_qp *qp,
 }
 
 /*
- * True if the packets may leave as trains. Longer packets refer to their
- * payload and are few; to copy the payload costs as much as their trains save.
- * Packets that are sent again leave by themselves, because the card may be the
- * cause of their loss.
+ * True if the packets may leave as trains. Packets that are sent again leave by
+ * themselves, because the card may be the cause of their loss.
  */
 static bool arx_tx_may_train(const struct arx_qp *qp,
 			     const struct arx_tx_out *out)
 {
 	const struct arx_tx_batch *batch = &out->batch;
 
-	return batch->n > 1 && batch->largest <= ARX_TX_TRAIN &&
-	       arx_tx_recovers(qp, out) && !batch->again &&
+	return batch->n > 1 && arx_tx_recovers(qp, out) && !batch->again &&
 	       arx_trial_may(&out->trial) &&
 	       arx_uso_usable(dst_dev_rcu(batch->dst), batch->av->ipv4);
 }

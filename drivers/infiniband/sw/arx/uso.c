@@ -14,11 +14,12 @@
  * as Linux counts them. trial.c notices if a card does otherwise.
  *
  * Trains are copies, in one piece of memory. By reference a packet takes two or
- * three fragments, so that a train would have no more packets than now.
+ * three fragments, of which an skb has 17.
  */
 
 #include <linux/if_vlan.h>
 #include <linux/netdevice.h>
+#include <linux/sizes.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
 #include <net/udp.h>
@@ -27,11 +28,14 @@
 #include "uso.h"
 #include "wire.h"
 
+/* Bytes of memory of a train, which is no longer than an IP packet. */
+#define ARX_USO_MEMORY		SZ_64K
+
 /*
- * Bytes of memory of a train. The page allocator has pieces of up to this size
- * at hand on each CPU, and does not compact memory for them.
+ * The same where memory is fragmented: the page allocator has pieces of up to
+ * this size at hand on each CPU.
  */
-#define ARX_USO_MEMORY		(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+#define ARX_USO_LESS		(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
 
 /* The maximum number of packets that all kernels and cards take at once. */
 #define ARX_USO_PACKETS		64U
@@ -162,16 +166,26 @@ static u32 arx_uso_count(const struct arx_uso_at *from, u32 room, u32 *bytes)
 	return n + 1;
 }
 
+/* Allocate a train of @n packets, for as many as @memory has room for. */
+static struct sk_buff *arx_uso_alloc(const struct arx_uso_at *at, u32 headroom,
+				     u32 memory, u32 *n)
+{
+	u32 bytes;
+
+	*n = arx_uso_count(at, SKB_WITH_OVERHEAD(memory) - headroom, &bytes);
+	return alloc_skb(headroom + bytes, GFP_ATOMIC | __GFP_NOWARN);
+}
+
 /* Make a train, or a packet if no train is possible. NULL: no memory. */
 static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
 {
 	u32 size = arx_uso_len(at);
 	struct sk_buff *skb;
-	u32 bytes, n, i;
+	u32 n, i;
 
-	n = arx_uso_count(at, SKB_WITH_OVERHEAD(ARX_USO_MEMORY) - headroom,
-			  &bytes);
-	skb = alloc_skb(headroom + bytes, GFP_ATOMIC | __GFP_NOWARN);
+	skb = arx_uso_alloc(at, headroom, ARX_USO_MEMORY, &n);
+	if (!skb)
+		skb = arx_uso_alloc(at, headroom, ARX_USO_LESS, &n);
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, headroom);

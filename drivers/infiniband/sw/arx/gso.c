@@ -188,9 +188,9 @@ bool arx_gso_is_ours(const struct sk_buff *skb)
 }
 
 /*
- * Make the bytes [@off, @off + @len) a packet of its own. With @copy, or if they
- * are linear, it has a copy of them; else only of what may be headers, and
- * refers to the rest.
+ * Make the bytes [@off, @off + @len) a packet of its own. With @copy, or if the
+ * bytes are linear, it has a copy of them; else only of what may be headers,
+ * and refers to the rest.
  */
 static struct sk_buff *arx_gso_take(struct sk_buff *skb, int off, int len,
 				    bool copy)

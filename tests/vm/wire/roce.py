@@ -135,11 +135,15 @@ class Seen:
                 'UDP checksum'
         assert bth.version == 0 and bth.resv6 == 0, \
             f'BTH {bth.version} {bth.resv6}'
-        # protocol.rst, "Reports": in requests that ask for an
-        # acknowledgment, and in responses to such an end
+        # protocol.rst, "Reports": a bit in requests that ask for an
+        # acknowledgment, and in responses to such an end; a flight size in
+        # requests that have a response of their own
         acked, response = bth.opcode >> 5 in (0, 5), 13 <= bth.opcode & 31 <= 18
-        assert bth.resv7 == bth.ackreq or (response and bth.resv7 <= 1), \
-            f'BTH {bth.resv7}'
+        reports, flight = bth.resv7 & 1, bth.resv7 >> 1
+        assert reports == bth.ackreq or response, f'BTH {bth.resv7}'
+        assert (not flight or
+                bth.opcode & 31 in (0x0c, 0x13, 0x14, 0x1c, 0x1d)), \
+            f'flight size {flight} in opcode {bth.opcode:#x}'
         assert acked or not bth.resv7, f'BTH {bth.resv7} of this service'
         assert bth.pkey == 0xffff, f'P_Key {bth.pkey:#x}'
         assert self.op in EXTENSIONS or self.op in _ops, \

@@ -872,6 +872,18 @@ static void requester__flight(struct kunit *test)
 	pair_deliver(p, w);
 	KUNIT_EXPECT_TRUE(test, trial->arrived);
 	pair_pump(p);
+
+	/* Reserved bits of a peer that does not report mean nothing. */
+	*trial = (struct arx_trial) {};
+	arx_trial_begin(trial, PSN + 299, PSN + 299);
+	pair_send(p, 0, IB_WR_RDMA_READ, 4, 0, 0, MTU);
+	w = EXPECT_SENT(test, p, 0, ARX_OP_READ, PSN + 301);
+	KUNIT_ASSERT_NOT_NULL(test, w);
+	KUNIT_EXPECT_EQ(test, w->run.h.flight, arx_flight(0));
+	w->run.h.flags &= ~ARX_REPORTS;
+	pair_deliver(p, w);
+	KUNIT_EXPECT_FALSE(test, trial->arrived);
+	pair_pump(p);
 }
 
 static u32 bytes_on_wire(struct pair *p)

@@ -407,7 +407,7 @@ int arx_rdatomic_request(struct arx_qp *qp, struct arx_run *run)
 	WRITE_ONCE(resp->msn, arx_psn_add(resp->msn, 1));
 	rd.msn = resp->msn;
 	resp->reports = h->flags & ARX_REPORTS;
-	if (h->flight)
+	if (resp->reports && h->flight)
 		arx_rdatomic_arrived(qp, arx_flight_una(h));
 	arx_rdatomic_store(qp, &rd);
 	if (unlikely(arx_rdatomic_full(resp)))

@@ -349,7 +349,8 @@ struct sk_buff *arx_gro_receive(struct sock *sk, struct list_head *head,
 			return arx_gro_ends(&h) ? p : NULL;
 		/* A packet that does not continue @p must not overtake it. */
 		pp = p;
-		break;
+		if (NAPI_GRO_CB(p)->same_flow)
+			break;
 	}
 
 	/* Hold packets that others may follow. */

@@ -32,10 +32,10 @@
 #define ARX_USO_MEMORY		SZ_64K
 
 /*
- * The same where memory is fragmented: the page allocator has pieces of up to
- * this size at hand on each CPU.
+ * The same where memory is fragmented: with pages of 4 KiB the page allocator
+ * has pieces of up to this size at hand on each CPU.
  */
-#define ARX_USO_LESS		(PAGE_SIZE << PAGE_ALLOC_COSTLY_ORDER)
+#define ARX_USO_LESS		SZ_32K
 
 /* The maximum number of packets that all kernels and cards take at once. */
 #define ARX_USO_PACKETS		64U
@@ -168,12 +168,12 @@ static u32 arx_uso_count(const struct arx_uso_at *from, u32 room, u32 *bytes)
 
 /* Allocate a train of @n packets, for as many as @memory has room for. */
 static struct sk_buff *arx_uso_alloc(const struct arx_uso_at *at, u32 headroom,
-				     u32 memory, u32 *n)
+				     u32 memory, gfp_t gfp, u32 *n)
 {
 	u32 bytes;
 
 	*n = arx_uso_count(at, SKB_WITH_OVERHEAD(memory) - headroom, &bytes);
-	return alloc_skb(headroom + bytes, GFP_ATOMIC | __GFP_NOWARN);
+	return alloc_skb(headroom + bytes, gfp | __GFP_NOWARN);
 }
 
 /* Make a train, or a packet if no train is possible. NULL: no memory. */
@@ -183,9 +183,10 @@ static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
 	struct sk_buff *skb;
 	u32 n, i;
 
-	skb = arx_uso_alloc(at, headroom, ARX_USO_MEMORY, &n);
+	/* Only what is free: a large piece is not worth compaction. */
+	skb = arx_uso_alloc(at, headroom, ARX_USO_MEMORY, 0, &n);
 	if (!skb)
-		skb = arx_uso_alloc(at, headroom, ARX_USO_LESS, &n);
+		skb = arx_uso_alloc(at, headroom, ARX_USO_LESS, GFP_ATOMIC, &n);
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, headroom);

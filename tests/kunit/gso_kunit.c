@@ -237,8 +237,12 @@ static void split_of_train(struct kunit *test, u32 linear, bool copy)
 	skb_shinfo(skb)->gso_size = len[1];
 	skb_shinfo(skb)->gso_segs = PACKETS;
 	skb_shinfo(skb)->gso_type = ARX_GSO_TYPE;
+	skb->pfmemalloc = true;
 	rest = arx_gso_split(skb, copy);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rest);
+	/* Memory from the reserves shows in the packets that refer to it. */
+	KUNIT_EXPECT_EQ(test, skb_pfmemalloc(rest->next),
+			skb_is_nonlinear(rest->next));
 	KUNIT_EXPECT_EQ(test, skb_is_nonlinear(rest->next),
 			!copy && linear <= len[0] + len[1]);
 	expect_packets(test, p, skb, rest);

@@ -209,6 +209,11 @@ static struct sk_buff *arx_gso_take(struct sk_buff *skb, int off, int len,
 		kfree_skb(one);
 		return NULL;
 	}
+	if (copied < len) {
+		one->pfmemalloc |= skb->pfmemalloc;
+		/* A packet that is kept keeps pages. */
+		one->truesize += skb_shinfo(one)->nr_frags * PAGE_SIZE;
+	}
 	return one;
 }
 
@@ -330,7 +335,7 @@ static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
  *
  * Super-packets are not segmented.
  *
- * Context: any.
+ * Context: any with interrupts on.
  * Return: the other packets, linked by ->next; NULL if there are none; an
  * error, after which @skb can only be freed.
  */

@@ -56,8 +56,9 @@ struct sk_buff *arx_packet_alloc(u32 len)
  * @off: the first byte, from @from->data on; behind the linear part
  * @len: number of bytes
  *
- * Return: false if @to has no room for more fragments, and then has some of the
- * bytes.
+ * Context: any.
+ * Return: false if @to has no room for more fragments, or @from has fewer
+ * bytes; @to then has some of the bytes.
  */
 bool arx_packet_refer(struct sk_buff *to, struct sk_buff *from, int off,
 		      int len)
@@ -86,7 +87,7 @@ bool arx_packet_refer(struct sk_buff *to, struct sk_buff *from, int off,
 		off = 0;
 		len -= n;
 	}
-	return true;
+	return !len;
 }
 
 /* Append the pad bytes and room for the ICRC of packet @i, by reference. */

@@ -124,7 +124,10 @@ static struct sk_buff *arx_super_payload(struct arx_super *super, u32 i)
 		skb_copy_bits(super->skb, off, skb_put(skb, len), len);
 		skb_put_zero(skb, pad + ARX_ICRC_LEN);
 	} else {
-		arx_packet_refer(skb, super->skb, off, len);
+		if (!arx_packet_refer(skb, super->skb, off, len)) {
+			kfree_skb(skb);
+			return NULL;
+		}
 		arx_super_trailer(super, skb, i, pad);
 	}
 	if (super->skb->destructor == sock_wfree)

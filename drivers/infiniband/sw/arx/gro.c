@@ -164,11 +164,11 @@ static bool arx_gro_one_qp(const struct sk_buff *p, const struct sk_buff *skb,
 }
 
 /*
- * True if @skb must not overtake @p. The stack says that flows differ if one of
- * two UDP packets has a checksum and the other has not: a train has checksums,
- * and a packet that leaves by itself may have none. In other flows @p may be of
- * any protocol, and its bytes may have other meanings. Then @p at most waits
- * less long for packets that follow it.
+ * True if @skb must not overtake @p. A train has UDP checksums, and a packet
+ * that leaves by itself may have none. The stack takes UDP packets with and
+ * without a checksum for different flows, so the ports and the QPN are compared
+ * here. A packet of another protocol may look the same by chance: then @p is
+ * delivered a little earlier, which does no harm.
  */
 static bool arx_gro_is_behind(const struct sk_buff *p,
 			      const struct sk_buff *skb, int bth)

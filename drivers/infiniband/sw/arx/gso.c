@@ -189,8 +189,8 @@ bool arx_gso_is_ours(const struct sk_buff *skb)
 
 /*
  * Make the bytes [@off, @off + @len) a packet of its own. With @copy, or if the
- * bytes are linear, it has a copy of them; else only of what may be headers,
- * and refers to the rest.
+ * bytes begin in the linear part, all bytes are copied. If not, only the
+ * headers are, and the packet refers to the rest.
  */
 static struct sk_buff *arx_gso_take(struct sk_buff *skb, int off, int len,
 				    bool copy)
@@ -211,7 +211,10 @@ static struct sk_buff *arx_gso_take(struct sk_buff *skb, int off, int len,
 	}
 	if (copied < len) {
 		one->pfmemalloc |= skb->pfmemalloc;
-		/* A packet that is kept keeps pages. */
+		/*
+		 * A packet that keep.c keeps holds a page for each fragment,
+		 * or more if the card's driver uses larger pages.
+		 */
 		one->truesize += skb_shinfo(one)->nr_frags * PAGE_SIZE;
 	}
 	return one;

@@ -335,8 +335,8 @@ static void arx_rdatomic_count(struct arx_qp *qp, enum arx_op op)
 }
 
 /*
- * The peer has the responses before a PSN. If packets that a card split are
- * among them, their fate is known.
+ * The peer has the responses before @psn. This ends the trial of a train that
+ * is among them.
  */
 static void arx_rdatomic_arrived(struct arx_qp *qp, u32 psn)
 {

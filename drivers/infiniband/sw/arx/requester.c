@@ -765,8 +765,8 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe,
 }
 
 /*
- * Flight size, for a peer that understands it: the peer gets no acknowledgments
- * of its responses.
+ * The flight size tells a peer which of its responses have arrived: responses
+ * are not acknowledged. 0 for a peer that does not report.
  */
 static u8 arx_requester_flight(const struct arx_qp *qp)
 {

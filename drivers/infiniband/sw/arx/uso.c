@@ -183,7 +183,7 @@ static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
 	struct sk_buff *skb;
 	u32 n, i;
 
-	/* Only what is free: a large piece is not worth compaction. */
+	/* No reclaim: a large piece of memory is not worth compaction. */
 	skb = arx_uso_alloc(at, headroom, ARX_USO_MEMORY, 0, &n);
 	if (!skb)
 		skb = arx_uso_alloc(at, headroom, ARX_USO_LESS, GFP_ATOMIC, &n);

@@ -204,7 +204,7 @@ static inline u32 arx_psn_add(u32 psn, u32 n)
 	return (psn + n) & ARX_PSN_MASK;
 }
 
-/* A flight size in a BTH is one more than a number of such units of PSNs. */
+/* PSNs in a unit of the flight size. */
 #define ARX_FLIGHT_UNIT		64
 
 /**

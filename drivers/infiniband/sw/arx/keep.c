@@ -364,6 +364,18 @@ static u32 arx_keep_psns(const struct arx_run *run, u32 mtu)
 	return run->npkts;
 }
 
+/* Set bits [from, to) of a report. */
+static void arx_keep_set(__be32 *words, u32 from, u32 to)
+{
+	while (from < to) {
+		u32 bit = from % 32;
+		u32 n = min(32 - bit, to - from);
+
+		words[from / 32] |= cpu_to_be32(GENMASK(bit + n - 1, bit));
+		from += n;
+	}
+}
+
 /**
  * arx_keep_report - write down which requests are kept
  * @keep: runs of a stage
@@ -389,8 +401,8 @@ u32 arx_keep_report(const struct arx_keep *keep, u32 psn, u32 mtu,
 
 		if (first >= 32 * n)
 			break;
-		for (covered = max(covered, first); covered < end; covered++)
-			words[covered / 32] |= cpu_to_be32(BIT(covered % 32));
+		arx_keep_set(words, max(covered, first), end);
+		covered = max(covered, end);
 	}
 	return DIV_ROUND_UP(covered, 32);
 }

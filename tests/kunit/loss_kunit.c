@@ -857,9 +857,48 @@ static void responder__share_ends_with_past(struct kunit *test)
 	packets(p, ARX_OP_WRITE, WHOLE, PSN + n + 20, 0, 8);
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
 	packets(p, ARX_OP_WRITE, WHOLE, PSN, 0, 8);
-	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + n + 7);
 	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN + n + 8);
 	EXPECT_SILENT(test, p, 1);
+}
+
+/*
+ * One ACK for several shares of kept requests, but not for more than the window
+ * of any requester, nor if the consumer is about to end the QP.
+ */
+static void responder__closes_with_one_ack(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_run run;
+	u32 i;
+
+	for (i = 1; i <= 100; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + i, 0, MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
+	packets(p, ARX_OP_WRITE, WHOLE, PSN, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 100);
+	EXPECT_SILENT(test, p, 1);
+
+	for (i = 102; i <= 300; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + i, 0, MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN + 101);
+	packets(p, ARX_OP_WRITE, WHOLE, PSN + 101, 0, 8);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 229);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 300);
+	EXPECT_SILENT(test, p, 1);
+
+	for (i = 302; i <= 400; i++)
+		packets(p, ARX_OP_WRITE, WHOLE, PSN + i, 0, MTU);
+	EXPECT_ANSWER(test, p, 1, ARX_NAK(ARX_NAK_SEQ_ERR), PSN + 301);
+	run = pair_run(p, 1, ARX_OP_WRITE, WHOLE, PSN + 301, p->side[0].buf, 8);
+	run.h.dma_len = 8;
+	local_bh_disable();	/* the rest is a later softirq's */
+	pair_rx(p, 1, &run);
+	EXPECT_SILENT(test, p, 1);
+	arx_responder_end_hold(p->side[1].qp);
+	EXPECT_SENT(test, p, 1, ARX_OP_ACK, PSN + 400);
+	local_bh_enable();
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, epsn(p), (PSN + 401) & ARX_PSN_MASK);
 }
 
 /* Side 0 notes its losses, and its timer does not expire by itself. */
@@ -2384,6 +2423,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(responder__far_behind),
 	KUNIT_CASE(responder__keeps_nothing),
 	KUNIT_CASE(responder__share_ends_with_past),
+	KUNIT_CASE(responder__closes_with_one_ack),
 	KUNIT_CASE(requester__fills),
 	KUNIT_CASE(requester__fills_late),
 	KUNIT_CASE(requester__drops_and_fills),

@@ -172,18 +172,42 @@ bool arx_ack_is_next(const struct arx_resp *resp)
 }
 
 /**
- * arx_ack_may_wait - true if one ACK may acknowledge later messages, too
+ * arx_ack_may_cover - true if an ACK is due next, and may wait for a while
  * @resp: responder
  *
  * To make an ACK and to carry it through both network stacks costs as much as
- * several packets with payload. While a NIC delivers packets together, the ACK
- * of a message waits until the received packets have been processed: they may
- * contain other messages, which the same ACK acknowledges (9.7.5.1.2).
+ * several packets with payload, and one ACK may acknowledge many messages
+ * (9.7.5.1.2).
+ *
+ * Context: responder's lock held.
+ * Return: false after as many packets as the smallest window of a requester.
+ */
+bool arx_ack_may_cover(const struct arx_resp *resp)
+{
+	return resp->unacked < ARX_ACK_WITHIN && arx_ack_is_next(resp);
+}
+
+/**
+ * arx_ack_hurry - keep the ACK that is due from waiting
+ * @resp: responder
+ *
+ * Context: responder's lock held.
+ */
+void arx_ack_hurry(struct arx_resp *resp)
+{
+	resp->unacked = ARX_ACK_WITHIN;
+}
+
+/**
+ * arx_ack_may_wait - true if one ACK may acknowledge later messages, too
+ * @resp: responder
+ *
+ * While a NIC delivers packets together, the ACK of a message waits until the
+ * received packets have been processed: they may contain other messages.
  *
  * Context: responder's lock held.
  */
 bool arx_ack_may_wait(const struct arx_resp *resp)
 {
-	return resp->polled && resp->unacked < ARX_ACK_WITHIN &&
-	       arx_ack_is_next(resp);
+	return resp->polled && arx_ack_may_cover(resp);
 }

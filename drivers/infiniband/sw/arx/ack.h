@@ -21,6 +21,8 @@ void arx_ack_due(struct arx_qp *qp);
 void arx_ack_sent(struct arx_qp *qp);
 bool arx_ack_nak_is_due(const struct arx_resp *resp);
 bool arx_ack_is_next(const struct arx_resp *resp);
+bool arx_ack_may_cover(const struct arx_resp *resp);
+void arx_ack_hurry(struct arx_resp *resp);
 bool arx_ack_may_wait(const struct arx_resp *resp);
 
 #endif /* ARX_ACK_H */

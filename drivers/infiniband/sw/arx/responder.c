@@ -680,10 +680,14 @@ static __cold void arx_responder_close(struct arx_qp *qp)
 		arx_ack_due(qp);
 }
 
-/* True if responses wait for kept requests; the QP is scheduled then. */
+/*
+ * True if responses wait for kept requests; the QP is scheduled then. One ACK
+ * covers several shares of them.
+ */
 static bool arx_responder_holds(const struct arx_resp *resp)
 {
-	return resp->closing && resp->hold && !resp->dead;
+	return resp->closing && !resp->dead &&
+	       (resp->hold || arx_ack_may_cover(resp));
 }
 
 /* RC and XRC: a request, and those that were kept behind it. */
@@ -1120,8 +1124,9 @@ bool arx_responder_kick(struct arx_qp *qp)
  * @qp: QP with a responder
  *
  * The consumer may end the QP because of a message whose ACK is held back. No
- * other CPU can hold back this ACK again: a new hold begins only after another
- * RNR NAK, which acknowledges the message.
+ * other CPU can hold back this ACK again: an ACK that must hurry waits for
+ * nothing, and a new hold begins only after another RNR NAK, which acknowledges
+ * the message.
  *
  * Context: as arx_responder_kick().
  */
@@ -1129,6 +1134,8 @@ void arx_responder_end_hold(struct arx_qp *qp)
 {
 	spin_lock_bh(&qp->resp.lock);
 	qp->resp.hold = false;
+	if (qp->resp.closing)
+		arx_ack_hurry(&qp->resp);
 	spin_unlock_bh(&qp->resp.lock);
 	arx_responder_kick(qp);
 }

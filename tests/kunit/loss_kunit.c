@@ -794,15 +794,16 @@ static void responder__report_ends(struct kunit *test)
 	struct pair *p = by_wire(test);
 	struct wire_run *w;
 
-	packets(p, ARX_OP_WRITE, ASKS, PSN + 511, 0, 8);
+	packets(p, ARX_OP_WRITE, ASKS, PSN + ARX_REPORT_SPAN - 1, 0, 8);
 	w = EXPECT_SENT(test, p, 1, ARX_OP_ACK, PSN);
 	KUNIT_ASSERT_NOT_NULL(test, w);
-	KUNIT_EXPECT_EQ(test, w->run.len, 64);
-	KUNIT_EXPECT_EQ(test, be32_to_cpu(((__be32 *)w->data)[15]), BIT(31));
-	packets(p, ARX_OP_READ, ASKS, PSN + 600, 0, 8 * MTU);
+	KUNIT_EXPECT_EQ(test, w->run.len, ARX_REPORT_SPAN / 8);
+	KUNIT_EXPECT_EQ(test, BIT(31),
+			be32_to_cpu(((__be32 *)w->data)[ARX_REPORT_WORDS - 1]));
+	packets(p, ARX_OP_READ, ASKS, PSN + ARX_REPORT_SPAN + 88, 0, 8 * MTU);
 	w = EXPECT_SENT(test, p, 1, ARX_OP_ACK, PSN);
 	if (w)
-		KUNIT_EXPECT_EQ(test, w->run.len, 64);
+		KUNIT_EXPECT_EQ(test, w->run.len, ARX_REPORT_SPAN / 8);
 }
 
 /*
@@ -825,7 +826,7 @@ static void nothing_to_report(struct kunit *test, struct pair *p, u32 psn)
 
 static void responder__far_behind(struct kunit *test)
 {
-	nothing_to_report(test, by_wire(test), PSN + 600);
+	nothing_to_report(test, by_wire(test), PSN + ARX_REPORT_SPAN + 88);
 }
 
 static void responder__keeps_nothing(struct kunit *test)
@@ -1290,17 +1291,17 @@ static void requester__bad_reports(struct kunit *test)
 {
 	struct pair *p = by_wire(test);
 	struct arx_loss *loss = note(test, p);
-	u8 words[128];
+	u8 words[ARX_REPORT_SPAN / 8 + 4];
 
 	memset(words, 0xff, sizeof(words));
 	words[3] = 0xfe;
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 3 * MTU);
 	drop_wire(p);
-	report(p, PSN, words, 64);
+	report(p, PSN, words, ARX_REPORT_SPAN / 8);
 	KUNIT_EXPECT_EQ(test, loss->end, (PSN + 3) & ARX_PSN_MASK);
 	EXPECT_AGAIN(test, p, PSN, 1);
 	EXPECT_SILENT(test, p, 0);
-	report(p, PSN + 1, words, 68);
+	report(p, PSN + 1, words, ARX_REPORT_SPAN / 8 + 4);
 	EXPECT_AGAIN(test, p, PSN + 1, 2);
 	EXPECT_SILENT(test, p, 0);
 	report(p, PSN + 1, words, 2);
@@ -1327,6 +1328,64 @@ static void requester__report_without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.retries_left, 3);
 	ack(p, PSN + 4);
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/* PSNs that side 0 sends from @psn on, beside the first one, which is lost. */
+static u32 new_psns(struct kunit *test, struct pair *p, u32 psn)
+{
+	struct wire_run *w;
+	u32 n = 0;
+
+	while ((w = pair_take(p, 0))) {
+		if (w->run.h.psn == PSN && psn != PSN)
+			continue;
+		KUNIT_EXPECT_EQ(test, w->run.h.psn, (psn + n) & ARX_PSN_MASK);
+		n += w->run.npkts;
+	}
+	return n;
+}
+
+/*
+ * What the peer keeps is not in flight: the window has room for as many others,
+ * once there is room for a run, up to what a report reaches. The first report
+ * after an RNR NAK makes no room.
+ */
+static void requester__reported_make_room(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_comp *comp = &p->side[0].qp->comp;
+	u8 words[ARX_REPORT_SPAN / 8];
+	u32 nxt = PSN + ARX_WINDOW;
+	int i;
+
+	note(test, p);
+	for (i = 0; i < 5; i++)
+		pair_send(p, 0, IB_WR_RDMA_WRITE, i, IB_SEND_SIGNALED, 0,
+			  600 * MTU);
+	KUNIT_EXPECT_EQ(test, new_psns(test, p, PSN), ARX_WINDOW);
+	report_word(p, PSN, 0xffe);
+	EXPECT_AGAIN(test, p, PSN, 1);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, comp->there, 11);
+	report_word(p, PSN, 0xfffffffe);
+	KUNIT_EXPECT_EQ(test, new_psns(test, p, nxt), 31);
+	nxt += 31;
+	memset(words, 0xff, sizeof(words));
+	words[3] = 0xfe;
+	report(p, PSN, words, sizeof(words));
+	KUNIT_EXPECT_EQ(test, new_psns(test, p, nxt), ARX_WINDOW - 1);
+	nxt += ARX_WINDOW - 1;
+	for (i = 0; i < 4; i++) {
+		report(p, PSN, words, sizeof(words));
+		nxt += new_psns(test, p, nxt);
+	}
+	KUNIT_EXPECT_EQ(test, nxt, PSN + ARX_REPORT_SPAN);
+	KUNIT_EXPECT_EQ(test, comp->there, ARX_REPORT_SPAN - 1);
+
+	ack(p, PSN + 99);
+	KUNIT_EXPECT_EQ(test, comp->there, ARX_REPORT_SPAN - 100);
+	not_ready(p, PSN + 100);
+	KUNIT_EXPECT_EQ(test, comp->there, 0);
 }
 
 /*
@@ -2438,6 +2497,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__news_for_ever),
 	KUNIT_CASE(requester__bad_reports),
 	KUNIT_CASE(requester__report_without_memory),
+	KUNIT_CASE(requester__reported_make_room),
 	KUNIT_CASE(requester__fill_is_lost),
 	KUNIT_CASE(requester__probes),
 	KUNIT_CASE(requester__probes_read),

@@ -245,6 +245,7 @@ static void arx_completer_rewind(struct arx_qp *qp)
 		arx_loss_forget(comp->loss, comp->una,
 				comp->rnr_row ? arx_published(&qp->req.nxt) :
 						comp->una);
+		WRITE_ONCE(comp->there, 0);
 		if (arx_qp_may(qp, ARX_QP_ACKED))
 			arx_completer_start_probe(qp);
 	}
@@ -302,6 +303,7 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	if (unlikely(comp->loss)) {
 		arx_loss_advance(comp->loss, una, ktime_get_ns());
 		arx_completer_judge_late(qp);
+		WRITE_ONCE(comp->there, comp->loss->has);
 		WRITE_ONCE(comp->rtt, comp->loss->srtt);
 	}
 	if (unlikely(arx_congestion_follows(qp)))
@@ -553,6 +555,7 @@ static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 	if (arx_loss_report(comp->loss, words, run->len / sizeof(*words),
 			    arx_published(&qp->req.nxt), ktime_get_ns()))
 		arx_completer_fill(qp);
+	WRITE_ONCE(comp->there, comp->loss->has);
 	arx_completer_judge_late(qp);
 	arx_congestion_reported(qp);
 	if (arx_loss_hold(comp->loss))
@@ -1208,6 +1211,24 @@ static __cold bool arx_completer_fill_part(struct arx_qp *qp, u32 *psn, u32 *n)
 					    *n : 1);
 	}
 	return true;
+}
+
+/**
+ * arx_completer_there - packets that the peer has reported, up to one
+ * @qp: RC QP that notes its losses
+ * @psn: after the oldest PSN that is not acknowledged
+ *
+ * Context: bottom halves off; completer's lock not held.
+ * Return: their number.
+ */
+u32 arx_completer_there(struct arx_qp *qp, u32 psn)
+{
+	u32 n;
+
+	spin_lock(&qp->comp.lock);
+	n = arx_loss_there(qp->comp.loss, psn);
+	spin_unlock(&qp->comp.lock);
+	return n;
 }
 
 /**

@@ -11,7 +11,7 @@
 #include "run.h"
 
 /* Memory of kept packets, in bytes of truesize. */
-#define ARX_KEEP_QP		(4U * 1024 * 1024)	/* of one stage */
+#define ARX_KEEP_QP		(8U * 1024 * 1024)	/* of one stage */
 #define ARX_KEEP_DEV		(64L * 1024 * 1024)	/* of a device */
 
 /*

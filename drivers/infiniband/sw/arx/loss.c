@@ -57,6 +57,7 @@ static void arx_loss_clear(unsigned long *map, u32 psn, u32 n)
  */
 void arx_loss_forget(struct arx_loss *loss, u32 una, u32 back)
 {
+	loss->has = 0;
 	bitmap_zero(loss->there, ARX_REPORT_SPAN);
 	bitmap_zero(loss->again, ARX_REPORT_SPAN);
 	loss->una = una;
@@ -203,6 +204,8 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 		arx_loss_excuse(loss, n, now);
 	arx_loss_clear(loss->there, loss->una, n);
 	arx_loss_clear(loss->again, loss->una, n);
+	if (loss->has)
+		loss->has = bitmap_weight(loss->there, ARX_REPORT_SPAN);
 	loss->una = una;
 	if (arx_psn_diff(una, loss->end) > 0)
 		loss->end = una;
@@ -217,6 +220,7 @@ static bool arx_loss_is_there(struct arx_loss *loss, u32 psn, u64 now)
 {
 	if (__test_and_set_bit(arx_loss_bit(psn), loss->there))
 		return false;
+	loss->has++;
 	if (loss->timing && psn == loss->timed_psn)
 		arx_loss_end_timing(loss, now);
 	arx_loss_judge(loss, psn, now);
@@ -237,6 +241,30 @@ bool arx_loss_has(const struct arx_loss *loss, u32 psn)
 {
 	return ((psn - loss->una) & ARX_PSN_MASK) < ARX_REPORT_SPAN &&
 	       test_bit(arx_loss_bit(psn), loss->there);
+}
+
+/**
+ * arx_loss_there - packets that the peer has reported, up to one
+ * @loss: of a QP
+ * @psn: that one
+ *
+ * Context: completer's lock held.
+ * Return: number of the reported PSNs before @psn.
+ */
+u32 arx_loss_there(const struct arx_loss *loss, u32 psn)
+{
+	s32 left = min(arx_psn_diff(psn, loss->una), ARX_REPORT_SPAN);
+	u32 at = arx_loss_bit(loss->una);
+	u32 there = 0;
+
+	while (left > 0) {
+		u32 n = min3((u32)left, BITS_PER_LONG, ARX_REPORT_SPAN - at);
+
+		there += hweight_long(bitmap_read(loss->there, at, n));
+		at = (at + n) % ARX_REPORT_SPAN;
+		left -= n;
+	}
+	return there;
 }
 
 /* True if a PSN before @due is to be sent again. */

@@ -11,7 +11,7 @@
 #include "wire.h"
 
 /* PSNs that a report covers; a multiple of 32, at least the window. */
-#define ARX_REPORT_SPAN		512
+#define ARX_REPORT_SPAN		2048
 #define ARX_REPORT_WORDS	(ARX_REPORT_SPAN / 32)
 
 /* Parts of READs that may be asked for at a time, and ends that are noted. */
@@ -40,6 +40,7 @@
  * @asks: number of @asked
  * @asked: PSNs after parts that were asked for and end after @una: such a part
  *	may still arrive after everything has been asked for again
+ * @has: number of PSNs in @there
  * @there: PSNs that the peer has, by their low bits
  * @again: PSNs that have been sent again
  * @next: of each PSN in @again: low bits of the PSN that was to be sent next,
@@ -79,6 +80,7 @@ struct arx_loss {
 	u64 ask_var;
 	u32 asks;
 	u32 asked[ARX_LOSS_ENDS];
+	u32 has;
 	DECLARE_BITMAP(there, ARX_REPORT_SPAN);
 	DECLARE_BITMAP(again, ARX_REPORT_SPAN);
 	u16 next[ARX_REPORT_SPAN];
@@ -114,6 +116,7 @@ bool arx_loss_ask(struct arx_loss *loss, u32 psn, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
 bool arx_loss_watch(struct arx_loss *loss);
 u64 arx_loss_interval(const struct arx_loss *loss, bool alone);
+u32 arx_loss_there(const struct arx_loss *loss, u32 psn);
 bool arx_loss_has(const struct arx_loss *loss, u32 psn);
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);
 

@@ -484,6 +484,7 @@ static void arx_qp_reset_requester(struct arx_qp *qp)
 	comp->has_later = false;
 	kfree(comp->loss);
 	WRITE_ONCE(comp->loss, NULL);
+	comp->there = 0;
 	WRITE_ONCE(comp->rtt, 0);
 	arx_watch_forget(qp);
 	arx_ring_consume(&qp->sq, comp->done);

@@ -167,6 +167,9 @@ static inline bool arx_paging_is_busy(const struct arx_paging *paging)
  */
 #define ARX_WINDOW		512
 
+/* The most to which a controller may let it grow, on long paths. */
+#define ARX_WINDOW_MOST		2048
+
 /* Bits of arx_req.pending. */
 enum arx_req_pending {
 	ARX_REQ_RUN,		/* run the requester */
@@ -188,6 +191,8 @@ enum arx_req_pending {
  * @end_psn: PSN after the last fetched WQE
  * @rewinds: the last value of comp.rewinds that was served
  * @fills: the value of comp.fills then
+ * @fill_there: if @filling: packets from @comp.una to there that the peer had
+ *	reported when that began
  * @fill_end: if @filling, PSN after the packets that are to be sent again
  * @resume: if @filling, PSN to go to after that
  * @rd_sent: READs and atomics handed over, counted like comp.rd_done
@@ -222,6 +227,7 @@ struct arx_req {
 	u32 end_psn;
 	u32 rewinds;
 	u32 fills;
+	u32 fill_there;
 	u32 fill_end;
 	u32 resume;
 	u32 rd_sent;
@@ -448,6 +454,8 @@ struct arx_rtt {
  * struct arx_comp - the completer: ACKs and read data to completions
  * @lock: serialises all of it
  * @una: oldest PSN not acknowledged; published
+ * @there: packets after @una that the peer has reported; published, before @una
+ *	is
  * @done: SQ index of the oldest WQE not completed; published
  * @reported: SQ index after the last WQE that a completion reported; published
  * @rd_done: READs and atomics completed; published
@@ -474,7 +482,7 @@ struct arx_rtt {
  * @loss: what the peer has and misses; NULL until packets were lost. It stays
  *	until the QP is reset or destroyed, because it knows the round trip time
  *	and how late packets may be: a network that lost one packet will lose
- *	more. It takes 4 KiB of memory
+ *	more. It takes 14 KiB of memory
  * @rtt: round trip time that @loss has measured, in ns, for details; 0: unknown
  * @cc: congestion control; NULL until there was congestion, unless the address
  *	has a static rate; published
@@ -486,6 +494,7 @@ struct arx_rtt {
 struct arx_comp {
 	spinlock_t lock;	/* protects all below */
 	u32 una;
+	u32 there;
 	u32 done;
 	u32 reported;
 	u32 rd_done;

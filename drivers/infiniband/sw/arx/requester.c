@@ -11,6 +11,7 @@
 #include "completer.h"
 #include "congestion.h"
 #include "loopback.h"
+#include "loss.h"
 #include "paging.h"
 #include "requester.h"
 #include "schedule.h"
@@ -40,6 +41,11 @@
  * small the window is: what lies in between has arrived or was lost.
  */
 #define ARX_WINDOW_FILL		8U
+
+/* Reports open the window for this many packets, a run of 4 KiB packets. */
+#define ARX_WINDOW_RUN		15U
+
+static_assert(ARX_REPORT_SPAN >= ARX_WINDOW_MOST);
 
 /* 9.7.2: PSNs in flight can be ordered as long as they are half of all. */
 #define ARX_PSN_SPAN		BIT(23)
@@ -314,6 +320,7 @@ static __cold bool arx_requester_fill(struct arx_qp *qp)
 		req->filling = true;
 		req->part = fill == ARX_FILL_PART;
 		req->fill_end = arx_psn_add(psn, n);
+		req->fill_there = arx_completer_there(qp, psn);
 		arx_requester_go_to(qp, psn);
 		return true;
 	}
@@ -538,16 +545,56 @@ static __cold u32 arx_requester_closed(const struct arx_qp *qp,
 }
 
 /*
- * Number of packets of SENDs and WRITEs that the window allows. The PSNs of
- * READs are read after @una; in the other order, PSNs might be subtracted as
- * acknowledged that @una does not count as acknowledged yet.
+ * True if what the peer has reported does not count as in flight. A receiver
+ * that was not ready gets the oldest packet only, whatever it keeps.
+ */
+static bool arx_requester_heeds_reports(const struct arx_qp *qp, u32 in_flight)
+{
+	return unlikely(READ_ONCE(qp->comp.there)) &&
+	       in_flight < ARX_REPORT_SPAN && !READ_ONCE(qp->comp.rnr_row);
+}
+
+/*
+ * Of the PSNs in flight, those that are no packets on their way to the peer:
+ * responses to READs, and what the peer has reported that it keeps. A report
+ * names the PSNs of READs, too. What is sent again is followed by packets that
+ * do not count as in flight now.
+ */
+static u32 arx_requester_not_on_way(const struct arx_qp *qp, u32 in_flight)
+{
+	u32 n = arx_requester_rd_in_flight(qp);
+
+	if (arx_requester_heeds_reports(qp, in_flight))
+		n = max(n, unlikely(qp->req.filling) ?
+			   qp->req.fill_there : READ_ONCE(qp->comp.there));
+	return min(n, in_flight);
+}
+
+/*
+ * Packets for which a window must have room. Reports come often, and each may
+ * make room for a few packets only, whose run costs as much as a full one. So
+ * more room is waited for. An acknowledgment makes room for what was asked for.
+ */
+static u32 arx_requester_least(const struct arx_qp *qp, u32 window,
+			       u32 in_flight)
+{
+	if (!arx_requester_heeds_reports(qp, in_flight))
+		return 1;
+	return clamp(window / 4, 1, ARX_WINDOW_RUN);
+}
+
+/*
+ * Number of packets of SENDs and WRITEs that the window allows. What is not on
+ * its way is read after @una; in the other order, PSNs might be subtracted as
+ * acknowledged that @una does not count as acknowledged yet. No report reaches
+ * further than its span.
  */
 static u32 arx_requester_window(const struct arx_qp *qp)
 {
 	struct arx_cc *cc = arx_congestion_of(qp);
 	u32 span = ARX_PSN_SPAN;
 	u32 window = ARX_WINDOW;
-	u32 in_flight, reads;
+	u32 in_flight, least;
 
 	if (!arx_qp_is_acked(qp))
 		return window;
@@ -558,12 +605,14 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 		window = min(window, READ_ONCE(qp->comp.reports) ?
 				     ARX_WINDOW_RNR_KEPT : ARX_WINDOW_RNR);
 	in_flight = arx_requester_in_flight(qp);
+	if (arx_requester_heeds_reports(qp, in_flight))
+		span = ARX_REPORT_SPAN;
 	if (in_flight >= span)
 		return 0;
-	reads = arx_requester_rd_in_flight(qp);
 	span -= in_flight;
-	in_flight -= min(in_flight, reads);
-	if (in_flight < window)
+	least = arx_requester_least(qp, window, in_flight);
+	in_flight -= arx_requester_not_on_way(qp, in_flight);
+	if (in_flight + least <= window)
 		return min(window - in_flight, span);
 	if (unlikely(cc))
 		return arx_requester_closed(qp, cc);
@@ -1080,6 +1129,7 @@ static enum arx_turn arx_requester_turn(struct arx_qp *qp,
 /* Fields that the completer changes when a waiting requester may go on. */
 struct arx_progress {
 	u32 una;
+	u32 there;
 	u32 done;
 	u32 rewinds;
 	bool rnr_wait;
@@ -1089,6 +1139,7 @@ static struct arx_progress arx_requester_progress(const struct arx_qp *qp)
 {
 	return (struct arx_progress) {
 		.una = arx_published(&qp->comp.una),
+		.there = READ_ONCE(qp->comp.there),
 		.done = arx_published(&qp->comp.done),
 		.rewinds = arx_published(&qp->comp.rewinds),
 		.rnr_wait = READ_ONCE(qp->comp.rnr_wait),
@@ -1101,8 +1152,9 @@ static bool arx_requester_progressed(const struct arx_qp *qp,
 {
 	struct arx_progress now = arx_requester_progress(qp);
 
-	return now.una != seen->una || now.done != seen->done ||
-	       now.rewinds != seen->rewinds || now.rnr_wait != seen->rnr_wait;
+	return now.una != seen->una || now.there != seen->there ||
+	       now.done != seen->done || now.rewinds != seen->rewinds ||
+	       now.rnr_wait != seen->rnr_wait;
 }
 
 static void arx_requester_count_optional(const struct arx_qp *qp,

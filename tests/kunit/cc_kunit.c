@@ -22,6 +22,7 @@
 
 #define FLOWS_MAX	8
 #define WINDOW		512
+#define WIDEST		2048
 #define PACKET		4158	/* 4096 bytes of payload with headers */
 #define CNP_NS		(50 * NSEC_PER_USEC)
 #define LONG_NS		(20 * NSEC_PER_MSEC)
@@ -35,6 +36,7 @@
  * @psn: PSN to send next
  * @timed: when the packet left that measures the round trip, 0: none does
  * @timed_psn: its PSN
+ * @shortest: the shortest round trip, 0: none was measured
  * @in_flight: packets sent, neither acknowledged nor known to be lost
  * @notified: when its receiver sent the last CNP
  * @bytes: delivered in the measured time
@@ -47,6 +49,7 @@ struct flow {
 	u32 psn;
 	u64 timed;
 	u32 timed_psn;
+	u64 shortest;
 	u32 in_flight;
 	u64 notified;
 	u64 bytes;
@@ -163,7 +166,7 @@ static void link_engage(struct link *l, struct flow *f)
 {
 	if (f->engaged)
 		return;
-	arx_cc_init(&f->cc, PACKET, WINDOW, l->now);
+	arx_cc_init(&f->cc, PACKET, WINDOW, WIDEST, l->now);
 	f->early = f->psn;
 	f->cc.early = f->in_flight;
 	arx_cc_control(&f->cc, f->ops, &l->params, 0, l->now);
@@ -190,10 +193,13 @@ static void link_notify(struct link *l, const struct news *news)
 	if (f->timed && news->psn == f->timed_psn) {
 		rtt = l->now - f->timed;
 		f->timed = 0;
+		f->shortest = min_not_zero(f->shortest, rtt);
 	}
+	f->cc.shortest = f->shortest;
 	if (f->engaged)
 		f->cc.ops->ack(&f->cc, 1, rtt, l->now);
-	if (rtt > LONG_NS)
+	if (f->ops == &arx_cc_loss_ops ? f->shortest > ARX_CC_FAR :
+					 rtt > LONG_NS)
 		link_engage(l, f);
 	if (news->marked && l->now - f->notified >= CNP_NS) {
 		f->notified = l->now;
@@ -350,6 +356,8 @@ static const struct bottleneck bottlenecks[] = {
 	{ "loss 1G 2 ms 5%", LOSS, 1000, 1000, 0, 1, 20, 2000, 0, 940, 17000 },
 	{ "loss 400M 20 ms 1%", LOSS, 400, 1000, 0, 1, 100, 20000, 0, 950,
 	  35000 },
+	{ "loss 1G 30 ms", LOSS, 1000, 1000, 0, 1, 0, 30000, 0, 950, 5000 },
+	{ "loss 200M 20 ms", LOSS, 200, 1000, 0, 1, 0, 20000, 0, 950, 66000 },
 	{ "loss 200M marks", LOSS, 200, 1000, 15, 1, 0, 200, 0, 950, 3500 },
 	{ "loss 1G marks 8", LOSS, 1000, 1000, 15, 8, 0, 200, 0, 950, 1000 },
 	{ "loss 1G marks 10 ms", LOSS, 1000, 1000, 60, 1, 0, 10000, 0, 930,
@@ -626,7 +634,7 @@ static u64 loss_begin(struct kunit *test, struct arx_cc *cc, u32 n)
 {
 	u64 now = NSEC_PER_SEC;
 
-	arx_cc_init(cc, PACKET, WINDOW, now);
+	arx_cc_init(cc, PACKET, WINDOW, WIDEST, now);
 	arx_cc_control(cc, LOSS, default_params(test), 0, now);
 	while (n--)
 		cc->ops->ack(cc, 1, NSEC_PER_MSEC, now += NSEC_PER_MSEC);
@@ -770,7 +778,7 @@ static void cc__flood(struct kunit *test)
 static void dcqcn_begin(struct arx_cc *cc, const struct arx_cc_params *params,
 			u64 now)
 {
-	arx_cc_init(cc, PACKET, WINDOW, now);
+	arx_cc_init(cc, PACKET, WINDOW, WIDEST, now);
 	cc->early = true;
 	arx_cc_control(cc, DCQCN, params, 0, now);
 	cc->early = false;
@@ -788,7 +796,7 @@ static void cc__dcqcn_idle(struct kunit *test)
 	u64 now = NSEC_PER_SEC;
 	struct arx_cc cc;
 
-	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_init(&cc, PACKET, WINDOW, WIDEST, now);
 	cc.early = true;
 	arx_cc_control(&cc, DCQCN, params, 0, now);
 	KUNIT_EXPECT_EQ(test, cc.window, 1);
@@ -802,7 +810,7 @@ static void cc__dcqcn_idle(struct kunit *test)
 	KUNIT_EXPECT_GE(test, cc.rate, 400 * MBIT);
 	KUNIT_EXPECT_LE(test, cc.rate, 500 * MBIT);
 
-	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_init(&cc, PACKET, WINDOW, WIDEST, now);
 	arx_cc_control(&cc, DCQCN, params, 0, now);
 	KUNIT_EXPECT_EQ(test, cc.window, WINDOW);
 	now += NSEC_PER_SEC;
@@ -817,7 +825,7 @@ static void cc__dcqcn_first_rate(struct kunit *test)
 	u64 now = NSEC_PER_SEC;
 	struct arx_cc cc;
 
-	arx_cc_init(&cc, PACKET, WINDOW, now);
+	arx_cc_init(&cc, PACKET, WINDOW, WIDEST, now);
 	cc.early = true;
 	arx_cc_control(&cc, DCQCN, default_params(test), 0, now);
 	now += 100 * NSEC_PER_MSEC;
@@ -1115,7 +1123,7 @@ static const struct arx_cc_ops second_program = {
 
 static void bpf_begin(struct arx_cc *cc)
 {
-	arx_cc_init(cc, PACKET, WINDOW, 0);
+	arx_cc_init(cc, PACKET, WINDOW, WIDEST, 0);
 	arx_cc_control(cc, &arx_cc_bpf_ops, NULL, 0, 0);
 }
 

@@ -242,7 +242,7 @@ static void congestion__fixed(struct kunit *test)
 }
 
 /*
- * Before the first sign nothing is measured. A loss begins the control by
+ * Before the first sign there is no control. A loss begins the control by
  * losses, which follows CNPs, too.
  */
 static void congestion__auto_lost(struct kunit *test)
@@ -252,7 +252,6 @@ static void congestion__auto_lost(struct kunit *test)
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
-	KUNIT_EXPECT_EQ(test, qp->comp.trip.began, 0);
 	KUNIT_EXPECT_NULL(test, cc_of(p));
 	respond(p, ARX_NAK(ARX_NAK_SEQ_ERR), PSN);
 	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN);
@@ -283,6 +282,48 @@ static void congestion__auto_marked(struct kunit *test)
 	notify(p, ARX_BECN);
 	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW * 49 / 100);
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 3);
+}
+
+/* A WRITE is acknowledged after @ns. */
+static void round_trip(struct kunit *test, struct pair *p, u32 n, u64 ns)
+{
+	/* Only one round trip is measured in a tick. */
+	p->side[0].qp->comp.trip.tick = jiffies - 1;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, n, IB_SEND_SIGNALED, 0, 8);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + n);
+	p->clock += ns;
+	respond(p, ARX_ACK_UNLIMITED, PSN + n);
+	EXPECT_WC(test, &p->side[0].scq, n, IB_WC_SUCCESS);
+}
+
+/*
+ * A long path begins the control by losses, which may let the window grow. Two
+ * long round trips are no long path. A short path is not measured any more.
+ */
+static void congestion__auto_far(struct kunit *test)
+{
+	struct pair *p = controlled(test, ARX_CC_AUTO);
+	struct arx_rtt *rtt = &p->side[0].qp->comp.trip;
+	u32 i;
+
+	p->clock = 1ULL << 60;
+	for (i = 0; i < 2; i++)
+		round_trip(test, p, i, 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+	round_trip(test, p, 2, NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, rtt->shortest, NSEC_PER_MSEC);
+	round_trip(test, p, 3, 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_EQ(test, rtt->began, 0);
+
+	rtt->shortest = 0;
+	rtt->near = false;
+	round_trip(test, p, 4, 20 * NSEC_PER_MSEC);
+	KUNIT_ASSERT_NOT_NULL(test, cc_of(p));
+	KUNIT_EXPECT_PTR_EQ(test, cc_of(p)->ops, &arx_cc_loss_ops);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->window, ARX_WINDOW);
+	round_trip(test, p, 5, 30 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, cc_of(p)->shortest, 20 * NSEC_PER_MSEC);
 }
 
 static void lose(struct arx_qp *qp, u32 n)
@@ -667,6 +708,7 @@ static struct kunit_case cnp_cases[] = {
 	KUNIT_CASE(cnp__uc),
 	KUNIT_CASE(congestion__cnp),
 	KUNIT_CASE(congestion__fixed),
+	KUNIT_CASE(congestion__auto_far),
 	KUNIT_CASE(congestion__auto_lost),
 	KUNIT_CASE(congestion__auto_marked),
 	KUNIT_CASE(congestion__auto_responds),

@@ -21,16 +21,18 @@
  * arx_cc_init - initialise the state, without a controller
  * @cc: receives the state
  * @mtu: bytes of a full packet, with headers
- * @most: the largest window in packets
+ * @most: the window without a controller, in packets
+ * @widest: the largest window, on long paths, in packets
  * @now: in ns
  *
  * Context: any; @cc is not published yet.
  */
-void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now)
+void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u32 widest, u64 now)
 {
 	memset(cc, 0, sizeof(*cc));
 	cc->mtu = mtu;
 	cc->most = most;
+	cc->widest = widest;
 	cc->window = most;
 	cc->next = now;
 	spin_lock_init(&cc->pace_lock);

@@ -201,6 +201,8 @@ struct arx_cc_dcqcn {
  * @cwnd: window in 1/256 packets
  * @held: @cwnd before it shrank without knowledge of the link; it returns to
  *	that if the link proves to be lossy. 0: there is nothing to return to
+ * @bound: the largest window in packets; larger than without a controller if
+ *	the path has proved to have room for it
  * @quick: after timeouts, below this @cwnd grows by half in a round trip
  * @had: window in packets when @counted was set
  * @lost: packets lost since @counted
@@ -211,12 +213,14 @@ struct arx_cc_dcqcn {
  * @full: about the longest round trip in which packets were lost, 0: unknown
  * @counted: when the present round of losses began, 0: there was none
  * @marked: when the window last shrank for a CNP, 0: never
+ * @queued: when a window of @bound last made a queue, 0: never
  */
 struct arx_cc_loss {
 	u8 lossy;
 	u8 fulls;
 	u32 cwnd;
 	u32 held;
+	u32 bound;
 	u32 quick;
 	u32 had;
 	u32 lost;
@@ -227,7 +231,14 @@ struct arx_cc_loss {
 	u64 full;
 	u64 counted;
 	u64 marked;
+	u64 queued;
 };
+
+/*
+ * A path of which no round trip is shorter is long, in ns: the window of a QP
+ * without control is too small for fast links.
+ */
+#define ARX_CC_FAR		(5 * NSEC_PER_MSEC)
 
 /* Words for a BPF program's own use. */
 #define ARX_CC_BPF_WORDS	16
@@ -254,7 +265,9 @@ struct arx_cc_bpf {
  * @ops: its controller, NULL: none
  * @params: of the controllers of its device; valid if @ops is not NULL
  * @mtu: bytes of a full packet, with headers
- * @most: the largest window in packets
+ * @most: the window without a controller, in packets
+ * @widest: the largest window, on long paths, in packets
+ * @shortest: the shortest round trip in ns, 0: unknown
  * @epoch: time of day minus the machine's time since boot, in ns
  * @window: packets that may be in flight, at least 1; published
  * @limited: the sender waited for the window or the rate since the last round
@@ -285,6 +298,8 @@ struct arx_cc {
 	const struct arx_cc_params *params;
 	u32 mtu;
 	u32 most;
+	u32 widest;
+	u64 shortest;
 	u64 epoch;
 	u32 window;
 	bool limited;
@@ -310,7 +325,7 @@ extern const struct arx_cc_ops arx_cc_delay_ops;
 extern const struct arx_cc_ops arx_cc_dcqcn_ops;
 extern const struct arx_cc_ops arx_cc_loss_ops;
 
-void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u64 now);
+void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u32 widest, u64 now);
 void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops,
 		    const struct arx_cc_params *params, u64 epoch, u64 now);
 u64 arx_cc_wait(const struct arx_cc *cc, u64 now);

@@ -81,7 +81,7 @@ static u64 arx_dcqcn_first(const struct arx_cc *cc)
 {
 	u64 most = ARX_DCQCN_RATE(cc, first_rate_mbps);
 
-	if (cc->window == cc->most || !cc->rtt)
+	if (cc->window >= cc->most || !cc->rtt)
 		return most;
 	return min(most, div64_u64((u64)cc->window * cc->mtu * NSEC_PER_SEC,
 				   cc->rtt));
@@ -94,7 +94,7 @@ static void arx_dcqcn_init(struct arx_cc *cc, u64 now)
 	arx_dcqcn_begin(cc, arx_dcqcn_first(cc), now);
 	d->rtt = min(cc->rtt, ARX_DCQCN_RTT_MAX);
 	d->began = now;
-	d->drains = cc->early && (cc->window == cc->most || !cc->rtt);
+	d->drains = cc->early && (cc->window >= cc->most || !cc->rtt);
 	WRITE_ONCE(cc->window, d->drains ? 1 : cc->most);
 }
 

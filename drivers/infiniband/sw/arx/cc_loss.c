@@ -13,6 +13,10 @@
  * what it was, and losses shrink it only if they come in long round trips,
  * twice in a row. If a large part of a window is lost, the path has no room for
  * it, whatever the evidence says.
+ *
+ * On a long path the window of a QP without control may be too small to fill
+ * the link. It grows beyond that as long as round trips stay as short as they
+ * were with little in flight.
  */
 
 #include <linux/math64.h>
@@ -68,6 +72,15 @@
 /* The first window if there was a rate, which says that the path is slow. */
 #define ARX_LOSSES_FIRST	64
 
+/*
+ * The bound of the window grows by a quarter, if round trips are at most a
+ * quarter longer than the shortest. If they are longer, the bound does not grow
+ * for this time.
+ */
+#define ARX_LOSSES_WIDEN	4
+#define ARX_LOSSES_LONGER	4
+#define ARX_LOSSES_QUEUED	(10ULL * NSEC_PER_SEC)
+
 #define ARX_LOSSES_SHIFT	8
 #define ARX_LOSSES_ONE		BIT(ARX_LOSSES_SHIFT)
 
@@ -75,7 +88,7 @@ static void arx_losses_set(struct arx_cc *cc, u32 cwnd)
 {
 	struct arx_cc_loss *l = &cc->loss;
 
-	l->cwnd = clamp(cwnd, ARX_LOSSES_ONE, cc->most << ARX_LOSSES_SHIFT);
+	l->cwnd = clamp(cwnd, ARX_LOSSES_ONE, l->bound << ARX_LOSSES_SHIFT);
 	WRITE_ONCE(cc->window, l->cwnd >> ARX_LOSSES_SHIFT);
 }
 
@@ -83,6 +96,7 @@ static void arx_losses_init(struct arx_cc *cc, u64 now)
 {
 	u32 window = cc->rate ? ARX_LOSSES_FIRST : cc->most;
 
+	cc->loss.bound = cc->most;
 	arx_losses_set(cc, window << ARX_LOSSES_SHIFT);
 	WRITE_ONCE(cc->rate, 0);
 }
@@ -94,6 +108,41 @@ static void arx_losses_shrink(struct arx_cc *cc, u32 num, u32 den)
 	l->rounds = 0;
 	l->quick = 0;
 	arx_losses_set(cc, l->cwnd / den * num);
+}
+
+/* The window as it should be bounded, by how long round trips are with it. */
+static u32 arx_losses_bound(struct arx_cc *cc, u64 now)
+{
+	u64 longest = cc->shortest + cc->shortest / ARX_LOSSES_LONGER;
+	struct arx_cc_loss *l = &cc->loss;
+
+	if (min(l->last, l->before) > longest) {
+		l->queued = now;
+		return max(l->bound - l->bound / (ARX_LOSSES_WIDEN + 1),
+			   cc->most);
+	}
+	if (l->queued && now - l->queued < ARX_LOSSES_QUEUED)
+		return l->bound;
+	return min(l->bound + l->bound / ARX_LOSSES_WIDEN, cc->widest);
+}
+
+/*
+ * The window has been as large as it may be for some round trips, and the
+ * sender has used it.
+ */
+static void arx_losses_widen(struct arx_cc *cc, u64 now)
+{
+	struct arx_cc_loss *l = &cc->loss;
+	u32 bound;
+
+	if (cc->shortest <= ARX_CC_FAR)
+		return;
+	bound = arx_losses_bound(cc, now);
+	if (bound == l->bound)
+		return;
+	l->bound = bound;
+	l->rounds = 0;
+	arx_losses_set(cc, bound << ARX_LOSSES_SHIFT);
 }
 
 /* A sender that does not use its window gets no larger one. */
@@ -113,8 +162,11 @@ static void arx_losses_ack(struct arx_cc *cc, u32 n, u64 rtt, u64 now)
 	if (l->cwnd < l->quick)
 		more = max(more, l->cwnd / 2);
 	more = min(more, cc->most << ARX_LOSSES_SHIFT);
-	if (READ_ONCE(cc->limited))
+	if (READ_ONCE(cc->limited)) {
 		arx_losses_set(cc, l->cwnd + more);
+		if (l->rounds >= ARX_LOSSES_ROUNDS && cc->window == l->bound)
+			arx_losses_widen(cc, now);
+	}
 	WRITE_ONCE(cc->limited, false);
 }
 

@@ -24,6 +24,9 @@
  */
 #define ARX_CONGESTION_LONG	(20 * NSEC_PER_MSEC)
 
+/* So many round trips, at least, show that a path is long (ARX_CC_FAR). */
+#define ARX_CONGESTION_TAKEN	3
+
 /*
  * With "auto" and DCQCN, CNPs tell more than losses do: for this long after a
  * CNP, losses are no sign of congestion. After that, the path may be another
@@ -57,7 +60,9 @@ static struct arx_cc *arx_congestion_alloc(struct arx_qp *qp)
 static void arx_congestion_init(const struct arx_qp *qp, struct arx_cc *cc,
 				u64 now)
 {
-	arx_cc_init(cc, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW, now);
+	/* Without reports, a loss sends the whole window again. */
+	arx_cc_init(cc, qp->mtu + ARX_CONGESTION_HEADERS, ARX_WINDOW,
+		    qp->comp.reports ? ARX_WINDOW_MOST : ARX_WINDOW, now);
 }
 
 /*
@@ -148,17 +153,35 @@ void arx_congestion_sent(struct arx_qp *qp)
 	spin_unlock_bh(&comp->lock);
 }
 
+/* True if a round trip of @ns makes a QP controlled that is not. */
+static bool arx_congestion_is_long(struct arx_qp *qp, u64 ns)
+{
+	struct arx_rtt *rtt = &qp->comp.trip;
+
+	if (qp->cc != ARX_CC_AUTO)
+		return ns > ARX_CONGESTION_LONG;
+	if (ns <= ARX_CC_FAR)
+		WRITE_ONCE(rtt->near, true);
+	else if (rtt->taken < ARX_CONGESTION_TAKEN)
+		rtt->taken++;
+	return !rtt->near && rtt->taken == ARX_CONGESTION_TAKEN;
+}
+
 /* @n packets are acknowledged, and @ns is a round trip or 0. */
 static void arx_congestion_ack(struct arx_qp *qp, u32 n, u64 ns, u64 now)
 {
 	struct arx_comp *comp = &qp->comp;
 	struct arx_cc *cc = comp->cc;
 
+	if (ns)
+		comp->trip.shortest = min_not_zero(comp->trip.shortest, ns);
+
 	if (cc && cc->ops) {
 		cc->acked += n;
 		cc->rtt = ns ?: cc->rtt;
+		cc->shortest = comp->trip.shortest;
 		cc->ops->ack(cc, n, ns, now);
-	} else if (ns > ARX_CONGESTION_LONG && qp->cc != ARX_CC_AUTO) {
+	} else if (ns && arx_congestion_is_long(qp, ns)) {
 		arx_congestion_sign(qp, false, now);
 	}
 }
@@ -440,4 +463,7 @@ void arx_congestion_forget(struct arx_qp *qp)
 	kfree(comp->cc);
 	WRITE_ONCE(comp->cc, NULL);
 	comp->trip.began = 0;
+	comp->trip.shortest = 0;
+	comp->trip.taken = 0;
+	comp->trip.near = false;
 }

@@ -63,7 +63,8 @@ static inline unsigned long arx_congestion_tick(void)
  * @qp: any QP
  *
  * That is never so for a peer on this machine, nor without a chosen controller.
- * A QP that only CNPs make controlled measures nothing before that.
+ * With ARX_CC_AUTO, and before a sign of congestion, nothing is measured any
+ * more once the path is known to be short.
  */
 static inline bool arx_congestion_measures(const struct arx_qp *qp)
 {
@@ -72,7 +73,7 @@ static inline bool arx_congestion_measures(const struct arx_qp *qp)
 	if (qp->cc == ARX_CC_FIXED)
 		return false;
 	if (likely(!READ_ONCE(comp->cc)) &&
-	    (qp->cc == ARX_CC_AUTO ||
+	    (READ_ONCE(comp->trip.near) ||
 	     READ_ONCE(comp->trip.tick) == arx_congestion_tick()))
 		return false;
 	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt) &&

@@ -439,6 +439,10 @@ struct arx_resp {
  * @newest: req.nxt when packets were last sent
  * @began: when the round trip began, in ns, 0: none is measured
  * @tick: time of the last measurement in jiffies; published
+ * @shortest: the shortest round trip in ns, 0: none was measured
+ * @taken: round trips measured before there was a controller, up to the number
+ *	that shows a long path
+ * @near: with ARX_CC_AUTO: the path is not long; published
  * @early: while arx_cc.early is set, PSN after the last packet that was sent
  *	before there was a controller
  */
@@ -447,6 +451,9 @@ struct arx_rtt {
 	u32 newest;
 	u64 began;
 	unsigned long tick;
+	u64 shortest;
+	u8 taken;
+	bool near;
 	u32 early;
 };
 

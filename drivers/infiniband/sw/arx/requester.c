@@ -619,6 +619,21 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 	return 0;
 }
 
+/*
+ * Bytes of READ responses that a controller allows. A window that the
+ * controller has changed bounds responses, too.
+ */
+static __cold u32 arx_requester_rd_window(const struct arx_qp *qp,
+					  const struct arx_cc *cc)
+{
+	u32 window = READ_ONCE(cc->window);
+	u32 bytes = window * qp->mtu;
+
+	if (window < cc->most)
+		return min(bytes, ARX_READ_BYTES);
+	return max(bytes, ARX_READ_BYTES);
+}
+
 /* True if a READ or atomic with @n PSNs may be sent. */
 static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 {
@@ -626,9 +641,8 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 	const struct arx_req *req = &qp->req;
 	u32 bytes = ARX_READ_BYTES;
 
-	/* A window that a controller has shrunk bounds responses, too. */
-	if (unlikely(cc) && READ_ONCE(cc->window) < cc->most)
-		bytes = min(bytes, READ_ONCE(cc->window) * qp->mtu);
+	if (unlikely(cc))
+		bytes = arx_requester_rd_window(qp, cc);
 	if ((u64)arx_requester_rd_in_flight(qp) * qp->mtu >= bytes) {
 		if (unlikely(cc))
 			WRITE_ONCE(cc->limited, true);

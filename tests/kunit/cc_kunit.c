@@ -216,7 +216,7 @@ static u64 link_pump(struct link *l, u32 i, u64 until)
 
 	local_bh_disable();
 	while (f->ops && f->in_flight < (f->engaged ? f->cc.window : WINDOW)) {
-		wait = f->engaged ? arx_cc_wait(&f->cc, l->now) : 0;
+		wait = f->engaged ? arx_cc_wait(&f->cc, l->now, false) : 0;
 		if (wait)
 			break;
 		link_send(l, i);

@@ -571,7 +571,8 @@ static void congestion__cnp_meanwhile(struct kunit *test)
 	rate = cc_of(p)->rate;
 	p->on_clock = notify_meanwhile;
 	local_bh_disable();
-	arx_congestion_charge(p->side[0].qp, cc_of(p), &run);
+	arx_congestion_charge(p->side[0].qp, cc_of(p), &run,
+			      &p->side[0].qp->resp.out);
 	local_bh_enable();
 	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_CNP_HANDLED), 2);
 	KUNIT_EXPECT_EQ(test, cc_of(p)->rate, rate);

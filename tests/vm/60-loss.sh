@@ -317,6 +317,25 @@ full_queue() {
 	done
 }
 
+# throttled: packets that fq has delayed at both nodes until their time
+throttled() {
+	on_both tc -s qdisc show dev eth0 |
+		awk '{ for (i = 1; i < NF; i++)
+			if ($i == "throttled") sum += $(i + 1) }
+		     END { print sum + 0 }'
+}
+
+# Where fq is the qdisc, it keeps the rate of a QP, and the QP's timer need not
+# run for each burst. verify judges the rate.
+paced() {
+	clear_link
+	on_both tc qdisc add dev eth0 root fq
+	verify -f 4 -a "h1:$dev1" -b "h2:$dev2" "paced: fail=static_rate"
+	on_both tc -s qdisc show dev eth0
+	echo "fq has delayed $(throttled) packets"
+	(( $(throttled) > 20 ))
+}
+
 # What a QP queues in front of a slow link leaves within milliseconds, so CoDel,
 # the qdisc of most distributions, drops nothing.
 slow_codel() {
@@ -362,7 +381,7 @@ else
 fi
 
 hosts --mtu 4200
-modprobe -a sch_netem sch_tbf sch_red sch_fq_codel act_gact act_mirred \
+modprobe -a sch_netem sch_tbf sch_red sch_fq_codel sch_fq act_gact act_mirred \
 	act_pedit cls_matchall
 modprobe ifb numifbs=0
 if debug_kernel && ! full; then
@@ -370,6 +389,7 @@ if debug_kernel && ! full; then
 	bad duplicate duplicate_request netem duplicate 5%
 	check slow-link 60 unless_overtaken slow_link
 	check full-queue 60 unless_overtaken full_queue
+	check paced 60 paced
 	check memory-back 60 memory_back
 	check buffer-back 60 buffer_back
 	check cut-off 60 cut_off
@@ -394,6 +414,7 @@ bad single-payload rcvd_icrc_err single action gact ok random netrand pipe 50 \
 	action pedit munge offset 100 u8 invert
 check slow-link 60 unless_overtaken slow_link
 check full-queue 60 unless_overtaken full_queue
+check paced 60 paced
 check slow-codel 60 unless_overtaken slow_codel
 if full; then
 	for cc in delay dcqcn; do

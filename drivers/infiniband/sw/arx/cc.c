@@ -17,6 +17,12 @@
 /* A timer may be this late if the CPU is busy. */
 #define ARX_CC_LATE_NS		(2ULL * NSEC_PER_MSEC)
 
+/*
+ * If a qdisc delays packets, a QP has packets for this time queued there, as
+ * TCP has (tcp_pacing_shift).
+ */
+#define ARX_CC_AHEAD_NS		((u64)NSEC_PER_MSEC)
+
 /**
  * arx_cc_init - initialise the state, without a controller
  * @cc: receives the state
@@ -84,15 +90,20 @@ u32 arx_cc_burst(const struct arx_cc *cc)
  * arx_cc_wait - how long the next packet has to wait
  * @cc: of a QP
  * @now: in ns
+ * @ahead: a qdisc keeps the rate, and has room. So packets may be sent before
+ *	their time, and a wait ends when half of what was sent early has left
  *
  * Context: any.
  * Return: ns from @now on; 0: at once.
  */
-u64 arx_cc_wait(const struct arx_cc *cc, u64 now)
+u64 arx_cc_wait(const struct arx_cc *cc, u64 now, bool ahead)
 {
+	u64 early = ahead ? ARX_CC_AHEAD_NS : 0;
 	u64 next = READ_ONCE(cc->next);
 
-	return arx_cc_rate(cc) && next > now ? next - now : 0;
+	if (!arx_cc_rate(cc) || next <= now + early)
+		return 0;
+	return next - now - early / 2;
 }
 
 /**

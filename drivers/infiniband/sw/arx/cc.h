@@ -328,7 +328,7 @@ extern const struct arx_cc_ops arx_cc_loss_ops;
 void arx_cc_init(struct arx_cc *cc, u32 mtu, u32 most, u32 widest, u64 now);
 void arx_cc_control(struct arx_cc *cc, const struct arx_cc_ops *ops,
 		    const struct arx_cc_params *params, u64 epoch, u64 now);
-u64 arx_cc_wait(const struct arx_cc *cc, u64 now);
+u64 arx_cc_wait(const struct arx_cc *cc, u64 now, bool ahead);
 void arx_cc_charge(struct arx_cc *cc, u32 bytes, u64 now);
 u32 arx_cc_burst(const struct arx_cc *cc);
 

@@ -15,6 +15,7 @@
 #include "congestion.h"
 #include "loss.h"
 #include "schedule.h"
+#include "sock.h"
 #include "state.h"
 
 /*
@@ -377,7 +378,8 @@ bool arx_congestion_cnp(struct arx_qp *qp)
  */
 bool arx_congestion_waits(struct arx_qp *qp, struct arx_cc *cc)
 {
-	u64 wait = arx_cc_wait(cc, ktime_get_ns());
+	bool ahead = arx_sock_pace(qp, arx_cc_rate(cc));
+	u64 wait = arx_cc_wait(cc, ktime_get_ns(), ahead);
 
 	if (!wait)
 		return false;
@@ -392,14 +394,18 @@ bool arx_congestion_waits(struct arx_qp *qp, struct arx_cc *cc)
  * @cc: its congestion control
  * @run: the run. READ responses are not acknowledged, so they count as if they
  *	were
+ * @out: of the stage. If there is a rate, each burst leaves by itself: two
+ *	would be a longer one
  *
  * Context: bottom halves off; lock of the stage held.
  */
 void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
-			   const struct arx_run *run)
+			   const struct arx_run *run, struct arx_tx_out *out)
 {
 	u64 now = ktime_get_ns();
 
+	if (arx_cc_rate(cc))
+		out->batch.full = true;
 	arx_cc_charge(cc, run->len + run->npkts * ARX_CONGESTION_HEADERS, now);
 	if (run->h.op != ARX_OP_READ_RESPONSE)
 		return;

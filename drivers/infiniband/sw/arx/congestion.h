@@ -18,7 +18,7 @@ void arx_congestion_timeout(struct arx_qp *qp);
 bool arx_congestion_cnp(struct arx_qp *qp);
 bool arx_congestion_waits(struct arx_qp *qp, struct arx_cc *cc);
 void arx_congestion_charge(struct arx_qp *qp, struct arx_cc *cc,
-			   const struct arx_run *run);
+			   const struct arx_run *run, struct arx_tx_out *out);
 void arx_congestion_limit(struct arx_qp *qp, u32 mbps, struct arx_cc **spare);
 struct arx_cc *arx_congestion_of_datagram(struct arx_qp *qp, u32 mbps);
 void arx_congestion_forget(struct arx_qp *qp);
@@ -35,20 +35,6 @@ static inline struct arx_cc *arx_congestion_of(const struct arx_qp *qp)
 {
 	/* An address dependency; pairs with arx_congestion_sign(). */
 	return READ_ONCE(qp->comp.cc);
-}
-
-/**
- * arx_congestion_pacer - the congestion control of a QP if there is a rate
- * @qp: any QP
- *
- * Context: as arx_congestion_of().
- * Return: its state, or NULL.
- */
-static inline struct arx_cc *arx_congestion_pacer(const struct arx_qp *qp)
-{
-	struct arx_cc *cc = arx_congestion_of(qp);
-
-	return unlikely(cc) && arx_cc_rate(cc) ? cc : NULL;
 }
 
 /* At most one round trip is measured in a tick. */

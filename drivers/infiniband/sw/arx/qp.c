@@ -521,6 +521,8 @@ static void arx_qp_reset_responder(struct arx_qp *qp)
 /* Set the initial state. All locks held. */
 static void arx_qp_reset(struct arx_qp *qp)
 {
+	if (qp->comp.cc)
+		arx_sock_pace(qp, 0);
 	arx_congestion_forget(qp);
 	if (arx_qp_has_requester(qp))
 		arx_qp_reset_requester(qp);

@@ -79,6 +79,7 @@ static inline bool arx_swqe_is_rd(const struct arx_swqe *swqe)
  * @n: number of packets
  * @len: bytes from BTH to ICRC, of all
  * @largest: bytes of the largest packet
+ * @full: no other run may join
  */
 struct arx_tx_batch {
 	const struct arx_av *av;
@@ -94,6 +95,7 @@ struct arx_tx_batch {
 	u32 n;
 	u32 len;
 	u32 largest;
+	bool full;
 };
 
 /* Values of arx_order.cpu that are no CPU */

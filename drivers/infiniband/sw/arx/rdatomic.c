@@ -602,7 +602,7 @@ static void arx_rdatomic_begin_read(struct arx_qp *qp, struct arx_av *av,
 static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 				  struct arx_reply *reply, u32 most)
 {
-	struct arx_cc *cc = arx_congestion_pacer(qp);
+	struct arx_cc *cc = arx_congestion_of(qp);
 	const struct arx_rd *rd = &reply->rd;
 	u32 off = reply->sent * qp->mtu;
 	struct arx_key_use use =
@@ -615,7 +615,11 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	if (unlikely(cc)) {
 		if (arx_congestion_waits(qp, cc))
 			return -EAGAIN;
-		most = min(most, arx_cc_burst(cc) * qp->mtu);
+		/* Without a rate nothing controls responses. */
+		if (!arx_cc_rate(cc))
+			cc = NULL;
+		else
+			most = min(most, arx_cc_burst(cc) * qp->mtu);
 	}
 	arx_rdatomic_begin_read(qp, av, reply, left, most, &run);
 	if (run.len) {
@@ -632,7 +636,7 @@ static int arx_rdatomic_send_read(struct arx_qp *qp, struct arx_av *av,
 	if (err == -EAGAIN || err == -EFAULT)
 		return err;
 	if (unlikely(cc))
-		arx_congestion_charge(qp, cc, &run);
+		arx_congestion_charge(qp, cc, &run, &qp->resp.out);
 	reply->sent += run.npkts;
 	return run.len;
 }

@@ -775,7 +775,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 			    arx_send_cost(qp, req->out.batch.peer, run.len,
 					  run.npkts));
 	if (unlikely(cc) && turn == ARX_TURN_GO)
-		arx_congestion_charge(qp, cc, &run);
+		arx_congestion_charge(qp, cc, &run, &req->out);
 	return turn;
 }
 
@@ -956,7 +956,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	share->bytes -= min(share->bytes, run.len);
 	turn = arx_requester_hand_over(qp, swqe, av, &run, 1, run.len);
 	if (unlikely(cc) && turn == ARX_TURN_GO)
-		arx_congestion_charge(qp, cc, &run);
+		arx_congestion_charge(qp, cc, &run, &qp->req.out);
 	return turn;
 }
 

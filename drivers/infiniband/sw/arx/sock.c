@@ -9,6 +9,7 @@
 #include <linux/ipv6.h>
 #include <net/ip.h>
 #include <net/sock.h>
+#include <net/tcp_states.h>
 
 #include "schedule.h"
 #include "sock.h"
@@ -19,6 +20,13 @@
  */
 #define ARX_SOCK_LEAST		(128 * 1024)
 #define ARX_SOCK_MOST		(1024 * 1024)
+
+/*
+ * A QP sends before the time only while less than this is queued, in bytes with
+ * overhead: packets of any size are then fewer than 100, of which fq drops the
+ * next.
+ */
+#define ARX_SOCK_AHEAD		(64 * 1024)
 
 /* Half of sk_sndbuf should leave, and the next turn begin, in this time. */
 #define ARX_SOCK_DRAIN_NS	(2 * NSEC_PER_MSEC)
@@ -116,6 +124,13 @@ int arx_sock_init(struct arx_qp *qp)
 		return err;
 
 	sk_set_txhash(sock->sk);
+	/*
+	 * fq keeps the rate only of sockets that have a peer, and knows a new
+	 * one in old memory by its hash.
+	 */
+	sock->sk->sk_hash = sock->sk->sk_txhash;
+	if (arx_qp_is_connected(qp))
+		sock->sk->sk_state = TCP_ESTABLISHED;
 	arx_sock_ignore_pmtu(sock->sk);
 	sock->sk->sk_sndbuf = ARX_SOCK_LEAST;
 	WRITE_ONCE(arx_sock_write_space_default, sock->sk->sk_write_space);
@@ -250,6 +265,34 @@ bool arx_sock_has_room(struct arx_qp *qp)
 		arx_sock_adapt(qp);
 	return likely(sk_wmem_alloc_get(sk) < READ_ONCE(sk->sk_sndbuf)) ||
 	       !arx_sock_block(qp);
+}
+
+/**
+ * arx_sock_pace - have the qdisc keep a rate, if that can
+ * @qp: any QP
+ * @rate: bytes per second, 0: as fast as possible
+ *
+ * fq keeps the rate of a socket, and packets in their order. fq says so at the
+ * first packet, and for the life of the socket. If another qdisc takes the
+ * place of fq, packets leave as soon as they are sent.
+ *
+ * Context: any.
+ * Return: true if packets may be sent before their time: fq delays them, and
+ * fewer wait than fq accepts of one flow.
+ */
+bool arx_sock_pace(const struct arx_qp *qp, unsigned long rate)
+{
+	struct sock *sk = qp->tx_sk;
+
+	rate = rate ?: ~0UL;
+	/* As SO_MAX_PACING_RATE; without a maximum fq would take short cuts. */
+	if (READ_ONCE(sk->sk_pacing_rate) != rate) {
+		WRITE_ONCE(sk->sk_max_pacing_rate, rate);
+		WRITE_ONCE(sk->sk_pacing_rate, rate);
+	}
+	/* As TCP reads it; pairs with fq. */
+	return smp_load_acquire(&sk->sk_pacing_status) == SK_PACING_FQ &&
+	       sk_wmem_alloc_get(sk) < ARX_SOCK_AHEAD;
 }
 
 /**

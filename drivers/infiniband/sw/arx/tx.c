@@ -613,7 +613,8 @@ static unsigned int arx_tx_headroom(const struct arx_av *av,
 static bool arx_tx_follows(const struct arx_tx_batch *batch,
 			   const struct arx_av *av, const struct arx_run *run)
 {
-	return batch->av == av && run->h.service != ARX_SERVICE_UD &&
+	return batch->av == av && !batch->full &&
+	       run->h.service != ARX_SERVICE_UD &&
 	       run->h.psn == arx_psn_add(batch->psn, batch->n) &&
 	       batch->len + arx_tx_size(run->len, run->npkts) <=
 		       ARX_TX_BATCH_MAX;

@@ -3790,6 +3790,8 @@ static void requester__ud_static_rate(struct kunit *test)
 	EXPECT_SILENT(test, p, 0);
 	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&qp->retry));
 	hrtimer_cancel(&qp->retry);
+	/* fq would delay the datagrams of a socket with a rate, all of them. */
+	KUNIT_EXPECT_EQ(test, qp->tx_sk->sk_pacing_rate, ~0UL);
 	qp->comp.cc->next = 0;
 	arx_qp_schedule(qp);
 	pair_settle(p);

@@ -284,8 +284,11 @@ bool arx_sock_pace(const struct arx_qp *qp, unsigned long rate)
 {
 	struct sock *sk = qp->tx_sk;
 
+	/* A rate of an AH is none of the datagrams to other AHs. */
+	if (!arx_qp_is_connected(qp))
+		return false;
 	rate = rate ?: ~0UL;
-	/* As SO_MAX_PACING_RATE; without a maximum fq would take short cuts. */
+	/* As SO_MAX_PACING_RATE: without a maximum fq may send at once. */
 	if (READ_ONCE(sk->sk_pacing_rate) != rate) {
 		WRITE_ONCE(sk->sk_max_pacing_rate, rate);
 		WRITE_ONCE(sk->sk_pacing_rate, rate);

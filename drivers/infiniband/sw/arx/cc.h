@@ -235,8 +235,8 @@ struct arx_cc_loss {
 };
 
 /*
- * A path of which no round trip is shorter is long, in ns: the window of a QP
- * without control is too small for fast links.
+ * If no round trip of a path is shorter than this, in ns, the path is long: the
+ * window of a QP without control is too small for fast links.
  */
 #define ARX_CC_FAR		(5 * NSEC_PER_MSEC)
 

@@ -110,7 +110,10 @@ static void arx_losses_shrink(struct arx_cc *cc, u32 num, u32 den)
 	arx_losses_set(cc, l->cwnd / den * num);
 }
 
-/* The window as it should be bounded, by how long round trips are with it. */
+/*
+ * The new bound of the window: larger if round trips are still short, smaller
+ * if they are long, because then the last growth only made a queue.
+ */
 static u32 arx_losses_bound(struct arx_cc *cc, u64 now)
 {
 	u64 longest = cc->shortest + cc->shortest / ARX_LOSSES_LONGER;

@@ -25,7 +25,7 @@
  */
 #define ARX_CONGESTION_LONG	(20 * NSEC_PER_MSEC)
 
-/* So many round trips, at least, show that a path is long (ARX_CC_FAR). */
+/* To show that a path is long (ARX_CC_FAR) takes this many round trips. */
 #define ARX_CONGESTION_TAKEN	3
 
 /*

@@ -42,7 +42,11 @@
  */
 #define ARX_WINDOW_FILL		8U
 
-/* Reports open the window for this many packets, a run of 4 KiB packets. */
+/*
+ * Packets for which the window must have room, a run of 4 KiB packets, once the
+ * peer reports. Reports come often, and each may make room for a few packets
+ * only, whose run costs as much as a full one.
+ */
 #define ARX_WINDOW_RUN		15U
 
 static_assert(ARX_REPORT_SPAN >= ARX_WINDOW_MOST);
@@ -557,30 +561,18 @@ static bool arx_requester_heeds_reports(const struct arx_qp *qp, u32 in_flight)
 /*
  * Of the PSNs in flight, those that are no packets on their way to the peer:
  * responses to READs, and what the peer has reported that it keeps. A report
- * names the PSNs of READs, too. What is sent again is followed by packets that
- * do not count as in flight now.
+ * names the PSNs of READs, too. While packets are sent again, only PSNs up to
+ * these packets are in flight.
  */
-static u32 arx_requester_not_on_way(const struct arx_qp *qp, u32 in_flight)
+static u32 arx_requester_not_on_way(const struct arx_qp *qp, u32 in_flight,
+				    bool heeds)
 {
 	u32 n = arx_requester_rd_in_flight(qp);
 
-	if (arx_requester_heeds_reports(qp, in_flight))
-		n = max(n, unlikely(qp->req.filling) ?
-			   qp->req.fill_there : READ_ONCE(qp->comp.there));
+	if (heeds)
+		n = max(n, qp->req.filling ? qp->req.fill_there :
+					     READ_ONCE(qp->comp.there));
 	return min(n, in_flight);
-}
-
-/*
- * Packets for which a window must have room. Reports come often, and each may
- * make room for a few packets only, whose run costs as much as a full one. So
- * more room is waited for. An acknowledgment makes room for what was asked for.
- */
-static u32 arx_requester_least(const struct arx_qp *qp, u32 window,
-			       u32 in_flight)
-{
-	if (!arx_requester_heeds_reports(qp, in_flight))
-		return 1;
-	return clamp(window / 4, 1, ARX_WINDOW_RUN);
 }
 
 /*
@@ -594,7 +586,8 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 	struct arx_cc *cc = arx_congestion_of(qp);
 	u32 span = ARX_PSN_SPAN;
 	u32 window = ARX_WINDOW;
-	u32 in_flight, least;
+	u32 in_flight, least = 1;
+	bool heeds;
 
 	if (!arx_qp_is_acked(qp))
 		return window;
@@ -605,13 +598,15 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 		window = min(window, READ_ONCE(qp->comp.reports) ?
 				     ARX_WINDOW_RNR_KEPT : ARX_WINDOW_RNR);
 	in_flight = arx_requester_in_flight(qp);
-	if (arx_requester_heeds_reports(qp, in_flight))
+	heeds = arx_requester_heeds_reports(qp, in_flight);
+	if (heeds) {
 		span = ARX_REPORT_SPAN;
+		least = clamp(window / 4, 1, ARX_WINDOW_RUN);
+	}
 	if (in_flight >= span)
 		return 0;
 	span -= in_flight;
-	least = arx_requester_least(qp, window, in_flight);
-	in_flight -= arx_requester_not_on_way(qp, in_flight);
+	in_flight -= arx_requester_not_on_way(qp, in_flight, heeds);
 	if (in_flight + least <= window)
 		return min(window - in_flight, span);
 	if (unlikely(cc))

@@ -22,9 +22,9 @@
 #define ARX_SOCK_MOST		(1024 * 1024)
 
 /*
- * A QP sends before the time only while less than this is queued, in bytes with
- * overhead: packets of any size are then fewer than 100, of which fq drops the
- * next.
+ * A QP sends packets before their time only while less than this is queued, in
+ * bytes with overhead. These are fewer than 100 packets, whatever their size:
+ * fq drops packets of a flow that has 100 in the queue.
  */
 #define ARX_SOCK_AHEAD		(64 * 1024)
 

@@ -12,7 +12,6 @@ static void arx_free_context(struct ibv_context *ibctx)
 	struct arx_context *ctx = to_arx_context(ibctx);
 
 	close(ctx->doorbell);
-	pthread_mutex_destroy(&ctx->resize_mutex);
 	pthread_mutex_destroy(&ctx->qp_mutex);
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
@@ -115,7 +114,6 @@ static struct verbs_context *arx_use_context(struct arx_context *ctx, int err)
 	}
 
 	pthread_mutex_init(&ctx->qp_mutex, NULL);
-	pthread_mutex_init(&ctx->resize_mutex, NULL);
 	verbs_set_ops(&ctx->vctx, &arx_ctx_ops);
 	return &ctx->vctx;
 

@@ -115,14 +115,13 @@ static inline void arx_full_barrier(void)
  * struct arx_context - an open device
  * @vctx: the core's part
  * @doorbell: file descriptor that takes ARX_IOCTL_KICK
- * @qp_mutex: creation and destruction of QPs: writers of arx_cq.qps
- * @resize_mutex: serialises the steps of a resize
+ * @qp_mutex: creation and destruction of QPs: writers of arx_cq.qps; taken
+ *	after arx_cq.lock
  */
 struct arx_context {
 	struct verbs_context vctx;
 	int doorbell;
 	pthread_mutex_t qp_mutex;
-	pthread_mutex_t resize_mutex;
 };
 
 /**
@@ -220,6 +219,7 @@ struct arx_asked {
  * struct arx_cq - completion queue
  * @vcq: the core's part
  * @ring: CQEs
+ * @resize_mutex: serialises the steps of a resize; taken before @lock
  * @lock: protects polling and all fields below
  * @cons: index of the next CQE to take; the ring's cons is its copy
  * @doorbell: arx_context.doorbell
@@ -241,6 +241,7 @@ struct arx_asked {
 struct arx_cq {
 	struct verbs_cq vcq;
 	struct arx_ring ring;
+	pthread_mutex_t resize_mutex;
 	struct arx_lock lock;
 	uint32_t cons;
 	int doorbell;
@@ -275,6 +276,7 @@ struct arx_rq {
  * struct arx_srq - shared receive queue
  * @vsrq: the core's part
  * @rq: the queue
+ * @resize_mutex: serialises the steps of a resize; taken before the queue's lock
  * @srqn: its number
  * @cq: CQ of an XRC SRQ; else NULL
  * @pd: the PD or parent domain in which it was created
@@ -282,6 +284,7 @@ struct arx_rq {
 struct arx_srq {
 	struct verbs_srq vsrq;
 	struct arx_rq rq;
+	pthread_mutex_t resize_mutex;
 	uint32_t srqn;
 	struct arx_cq *cq;
 	struct ibv_pd *pd;

@@ -141,7 +141,7 @@ uint32_t arx_cq_place(struct arx_cq *cq)
  * @cq: the QP's send CQ
  * @qp: the QP
  *
- * Context: under arx_context.qp_mutex and arx_cq.lock.
+ * Context: under arx_cq.lock and, taken after it, arx_context.qp_mutex.
  */
 void arx_cq_remove_qp(struct arx_cq *cq, struct arx_qp *qp)
 {

@@ -178,6 +178,8 @@ static int arx_copy_inline(const struct arx_sq *sq, struct arx_send_wqe *wqe,
 	uint32_t len = 0;
 	int i;
 
+	if (unlikely(n < 0))
+		return EINVAL;
 	for (i = 0; i < n; i++) {
 		if (unlikely(!sge[i].length))
 			continue;	/* its address may be NULL */
@@ -317,7 +319,7 @@ int arx_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr,
 	int kick_err;
 	int err = 0;
 
-	if (unlikely(ibqp->state < IBV_QPS_RTS)) {
+	if (unlikely(ibqp->state < IBV_QPS_RTS || !sq->ops)) {
 		*bad = wr;
 		return EINVAL;
 	}
@@ -730,8 +732,6 @@ static inline bool arx_rq_full(struct arx_rq *rq, uint32_t head)
 {
 	if (likely(head - rq->cons < rq->ring.count))
 		return false;
-	if (unlikely(!rq->ring.count))
-		return true;
 
 	rq->cons = arx_load_acquire(&rq->ring.hdr->cons);	/* C */
 	return head - rq->cons >= rq->ring.count;
@@ -739,8 +739,7 @@ static inline bool arx_rq_full(struct arx_rq *rq, uint32_t head)
 
 static inline bool arx_rq_gone(const struct arx_rq *rq)
 {
-	return rq->ring.count &&
-	       arx_load_relaxed(&rq->ring.hdr->flags) & ARX_RING_GONE;
+	return arx_load_relaxed(&rq->ring.hdr->flags) & ARX_RING_GONE;
 }
 
 static int arx_rq_post(struct arx_rq *rq, struct ibv_recv_wr *wr,
@@ -786,8 +785,8 @@ static int arx_rq_post(struct arx_rq *rq, struct ibv_recv_wr *wr,
  * @wr: the list
  * @bad: on error, the first request that was not posted
  *
- * Return: 0; EINVAL for an invalid work request or state; ENOMEM if the queue
- * is full; EIO if the device is gone.
+ * Return: 0; EINVAL for an invalid work request or state, or without a receive
+ * queue; ENOMEM if the queue is full; EIO if the device is gone.
  */
 int arx_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 		  struct ibv_recv_wr **bad)
@@ -798,15 +797,12 @@ int arx_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	int kick_err;
 	int err;
 
-	if (unlikely(ibqp->state == IBV_QPS_RESET || ibqp->srq)) {
+	if (unlikely(ibqp->state == IBV_QPS_RESET || !rq->ring.count)) {
 		*bad = wr;
 		return EINVAL;
 	}
 
 	err = arx_rq_post(rq, wr, bad);
-	if (unlikely(!rq->ring.count))
-		return err;
-
 	arx_full_barrier();					/* E */
 	if (likely(!(arx_load_relaxed(&rq->ring.hdr->flags) &
 		     ARX_RING_KICK_RECV)))

@@ -906,6 +906,7 @@ static struct arx_cq *arx_new_cq(struct ibv_context *ibctx,
 	if (err)
 		goto err_destroy;
 
+	pthread_mutex_init(&cq->resize_mutex, NULL);
 	arx_lock_init(&cq->lock, shared);
 	arx_lock_init(&cq->arm_lock, shared);
 	cq->doorbell = to_arx_context(ibctx)->doorbell;
@@ -1073,7 +1074,6 @@ static int arx_cq_switch(struct arx_cq *cq, int cqe, struct arx_ring *ring)
  */
 int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
-	struct arx_context *ctx = to_arx_context(ibcq->context);
 	struct arx_cq *cq = to_arx_cq(ibcq);
 	struct arx_ring_info info;
 	struct arx_ring ring;
@@ -1082,7 +1082,7 @@ int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (cqe <= 0)
 		return EINVAL;
 
-	pthread_mutex_lock(&ctx->resize_mutex);
+	pthread_mutex_lock(&cq->resize_mutex);
 	err = arx_resize_cq_step(ibcq, cqe, ARX_RESIZE_PREPARE, &info);
 	if (err)
 		goto out;
@@ -1093,7 +1093,7 @@ int arx_resize_cq(struct ibv_cq *ibcq, int cqe)
 	err = ring.count ? arx_cq_switch(cq, cqe, &ring) : EPROTO;
 	arx_ring_unmap(&ring); /* the old one, or the new one on failure */
 out:
-	pthread_mutex_unlock(&ctx->resize_mutex);
+	pthread_mutex_unlock(&cq->resize_mutex);
 	return err;
 }
 
@@ -1110,6 +1110,7 @@ static void arx_cq_put(struct arx_cq *cq)
 	arx_cq_free_qps(cq);
 	arx_lock_destroy(&cq->arm_lock);
 	arx_lock_destroy(&cq->lock);
+	pthread_mutex_destroy(&cq->resize_mutex);
 	free(cq);
 }
 
@@ -1193,6 +1194,7 @@ struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,
 	if (err)
 		goto err_destroy;
 
+	pthread_mutex_init(&srq->resize_mutex, NULL);
 	srq->srqn = resp.drv_payload.srqn;
 	srq->pd = ibpd;
 	arx_pd_hold(ibpd);
@@ -1228,6 +1230,7 @@ static struct ibv_srq *arx_create_xrc_srq(struct ibv_context *ibctx,
 	if (err)
 		goto err_destroy;
 
+	pthread_mutex_init(&srq->resize_mutex, NULL);
 	srq->srqn = resp.drv_payload.srqn;
 	srq->pd = attr->pd;
 	arx_pd_hold(attr->pd);
@@ -1363,16 +1366,16 @@ static int arx_srq_resize(struct arx_srq *srq, struct ibv_srq_attr *attr,
  */
 int arx_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int mask)
 {
-	struct arx_context *ctx = to_arx_context(ibsrq->context);
+	struct arx_srq *srq = to_arx_srq(ibsrq);
 	struct ibv_modify_srq cmd = {};
 	int err;
 
 	if (!(mask & IBV_SRQ_MAX_WR))
 		return ibv_cmd_modify_srq(ibsrq, attr, mask, &cmd, sizeof(cmd));
 
-	pthread_mutex_lock(&ctx->resize_mutex);
-	err = arx_srq_resize(to_arx_srq(ibsrq), attr, mask);
-	pthread_mutex_unlock(&ctx->resize_mutex);
+	pthread_mutex_lock(&srq->resize_mutex);
+	err = arx_srq_resize(srq, attr, mask);
+	pthread_mutex_unlock(&srq->resize_mutex);
 	return err;
 }
 
@@ -1485,8 +1488,11 @@ static struct arx_cq *arx_qp_cq(struct ibv_cq *ibcq)
 /*
  * Remove the QP's CQEs that were not polled. A QP that receives by XRC has no
  * CQ: its CQEs are those of SRQs.
+ *
+ * A thread between ibv_start_poll() and ibv_end_poll() has the lock of a CQ and
+ * may create a QP, which takes qp_mutex. So the lock of the CQ comes first.
  */
-static void arx_qp_forget(struct arx_qp *qp, bool gone)
+static void arx_qp_forget(struct arx_context *ctx, struct arx_qp *qp, bool gone)
 {
 	struct arx_cq *scq = arx_qp_cq(qp->vqp.qp.send_cq);
 	struct arx_cq *rcq = arx_qp_cq(qp->vqp.qp.recv_cq);
@@ -1495,8 +1501,11 @@ static void arx_qp_forget(struct arx_qp *qp, bool gone)
 		return;
 	arx_lock(&scq->lock);
 	arx_cq_clean(scq, qp->vqp.qp.qp_num);
-	if (gone)
+	if (gone) {
+		pthread_mutex_lock(&ctx->qp_mutex);
 		arx_cq_remove_qp(scq, qp);
+		pthread_mutex_unlock(&ctx->qp_mutex);
+	}
 	arx_unlock(&scq->lock);
 
 	if (!rcq || rcq == scq)
@@ -1768,12 +1777,12 @@ int arx_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 }
 
 /* The kernel has emptied the queues and published its indices. */
-static void arx_qp_reset(struct arx_qp *qp)
+static void arx_qp_reset(struct arx_context *ctx, struct arx_qp *qp)
 {
 	struct arx_sq *sq = &qp->sq;
 	struct arx_rq *rq = &qp->rq;
 
-	arx_qp_forget(qp, false);
+	arx_qp_forget(ctx, qp, false);
 
 	if (sq->ring.count) {
 		arx_lock(&sq->lock);
@@ -1813,7 +1822,7 @@ int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		return err;
 
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-		arx_qp_reset(to_arx_qp(ibqp));
+		arx_qp_reset(to_arx_context(ibqp->context), to_arx_qp(ibqp));
 	return 0;
 }
 
@@ -1835,9 +1844,7 @@ int arx_destroy_qp(struct ibv_qp *ibqp)
 	if (err)
 		return err;
 
-	pthread_mutex_lock(&ctx->qp_mutex);
-	arx_qp_forget(qp, true);
-	pthread_mutex_unlock(&ctx->qp_mutex);
+	arx_qp_forget(ctx, qp, true);
 	if (ibqp->send_cq)
 		arx_cq_put(to_arx_cq(ibqp->send_cq));
 	if (ibqp->recv_cq)

@@ -370,6 +370,7 @@ static void post_send__what_cannot_be(void)
 	struct ibv_send_wr *bad;
 	struct arx_qp *rc, *ud;
 	struct arx_cq cq;
+	uint32_t count;
 
 	cq_init(&cq, 4);
 	rc = qp_new(IBV_QPT_RC, QPN, 4, &cq);
@@ -395,11 +396,20 @@ static void post_send__what_cannot_be(void)
 	wr.send_flags = IBV_SEND_INLINE;
 	CHECK(arx_post_send(&rc->vqp.qp, &wr, &bad) == EINVAL);
 	wr.opcode = IBV_WR_SEND;
+	wr.num_sge = -1;
+	CHECK(arx_post_send(&rc->vqp.qp, &wr, &bad) == EINVAL);
+	wr.num_sge = 1;
 	rc->vqp.qp.state = IBV_QPS_RTR;
 	CHECK(arx_post_send(&rc->vqp.qp, &wr, &bad) == EINVAL && bad == &wr);
 	rc->vqp.qp.state = IBV_QPS_ERR;
 	CHECK(!arx_post_send(&rc->vqp.qp, &wr, &bad));
 	CHECK(rc->sq.ring.hdr->prod == (uint32_t)WRAP + 1);
+	/* no queue: a QP that receives by XRC */
+	rc->sq.ops = 0;
+	count = rc->sq.ring.count;
+	rc->sq.ring.count = 0;
+	CHECK(arx_post_send(&rc->vqp.qp, &wr, &bad) == EINVAL && bad == &wr);
+	rc->sq.ring.count = count;
 
 	attr.qp_type = IBV_QPT_RAW_PACKET;
 	CHECK(!arx_send_ops(attr.qp_type));
@@ -583,6 +593,7 @@ static void post_recv__no_kernel(void)
 	struct ibv_recv_wr *bad;
 	struct arx_qp *qp;
 	struct arx_cq cq;
+	uint32_t count;
 
 	cq_init(&cq, 4);
 	qp = qp_new(IBV_QPT_RC, QPN, 4, &cq);
@@ -605,6 +616,12 @@ static void post_recv__no_kernel(void)
 	arx_store_release(&qp->rq.ring.hdr->cons, WRAP + 5);
 	wr[0].num_sge = 3;
 	CHECK(arx_post_recv(&qp->vqp.qp, wr, &bad) == EINVAL && bad == wr);
+
+	/* no queue: an SRQ, or XRC */
+	count = qp->rq.ring.count;
+	qp->rq.ring.count = 0;
+	CHECK(arx_post_recv(&qp->vqp.qp, wr, &bad) == EINVAL && bad == wr);
+	qp->rq.ring.count = count;
 
 	/* gone, with room and without */
 	wr[0].num_sge = 1;

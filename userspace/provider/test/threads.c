@@ -540,9 +540,11 @@ static void *poll_thread(void *arg)
 	return NULL;
 }
 
+/* Between ibv_start_poll() and ibv_end_poll() other objects may change. */
 static void *poll_ex_thread(void *arg)
 {
 	struct ibv_cq_ex *x = &to_arx_cq(cq)->vcq.cq_ex;
+	struct ibv_cq *aside = make_cq(4);
 	struct ibv_poll_cq_attr attr = {};
 	int err, n;
 
@@ -559,8 +561,12 @@ static void *poll_ex_thread(void *arg)
 			if (n < 4)
 				err = ibv_next_poll(x);
 		}
+		CHECK(!arx_destroy_qp(make_qp(aside, aside)));
+		err = arx_resize_cq(aside, 8);
+		CHECK(!err || err == ENOMEM);
 		ibv_end_poll(x);
 	}
+	CHECK(!arx_destroy_cq(aside));
 	return NULL;
 }
 
@@ -694,7 +700,6 @@ int main(void)
 	ctx.vctx.context.cmd_fd = FD;
 	ctx.doorbell = FD;
 	pthread_mutex_init(&ctx.qp_mutex, NULL);
-	pthread_mutex_init(&ctx.resize_mutex, NULL);
 	pd = &domain.ibpd;
 	pd->context = &ctx.vctx.context;
 	cq = make_cq(256);
@@ -704,12 +709,14 @@ int main(void)
 	while (!(srq = arx_create_srq(pd, &attr)))
 		CHECK(errno == ENOMEM);
 
+	alarm(120);		/* a deadlock */
 	for (i = 0; i < ALL; i++)
 		CHECK(!pthread_create(&threads[i], NULL, all[i], NULL));
 	nanosleep(&time, NULL);
 	__atomic_store_n(&over, true, __ATOMIC_RELAXED);
 	for (i = 0; i < ALL; i++)
 		CHECK(!pthread_join(threads[i], NULL));
+	alarm(0);
 
 	/* Each posted request completes once, whatever happened to the CQ. */
 	__wrap_ioctl(FD, ARX_IOCTL_KICK, (unsigned long)qpn);

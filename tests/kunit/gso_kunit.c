@@ -608,10 +608,17 @@ static void gso__segment_foreign(struct kunit *test)
 	}
 }
 
-/* Lengths that are posted together, and packets in each train of them. */
+/* No limit of the netdev matters. */
+static const struct arx_uso_limits any = { SZ_64K, 64 };
+
+/*
+ * Lengths that are posted together, packets in each train of them, and limits
+ * of the netdev, if any, without headers.
+ */
 static const struct {
 	u32 len[PACKETS];
 	u32 trains[PACKETS];
+	struct arx_uso_limits most;
 } lengths[] = {
 	{ { 36, 1052, 16, 44, 2000, 20 }, { 1, 2, 1, 2 } },
 	{ { 40, 40, 40, 40, 40, 40 }, { 6 } },
@@ -619,6 +626,11 @@ static const struct {
 	{ { 1056, 1040, 1040, 1040, 1040, 1044 }, { 1, 4, 1 } },
 	{ { 1056, 1040, 1056, 1040, 1056, 1040 }, { 2, 2, 2 } },
 	{ { 16, 16, 16, 16, 16, 4096 }, { 5, 1 } },
+	{ { 40, 40, 40, 40, 40, 20 }, { 3, 3 }, { 139, 64 } },
+	{ { 40, 40, 40, 40, 40, 20 }, { 4, 2 }, { 179, 64 } },
+	{ { 40, 40, 40, 40, 40, 20 }, { 4, 2 }, { SZ_32K, 4 } },
+	{ { 40, 40, 40, 40, 40, 40 }, { 1, 1, 1, 1, 1, 1 }, { 1, 64 } },
+	{ { 40, 40, 40, 40, 40, 40 }, { 1, 1, 1, 1, 1, 1 }, { SZ_32K, 1 } },
 };
 
 static void uso__lengths(struct kunit *test)
@@ -627,12 +639,17 @@ static void uso__lengths(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		struct packets *p = join(test, lengths[i].len, 100);
+		struct arx_uso_limits most = lengths[i].most;
 		struct sk_buff *rest = arx_gso_split(p->skb, true);
 		struct sk_buff *trains, *skb;
 
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rest);
 		p->skb->next = rest;
-		trains = arx_uso_make(p->skb, 4096);
+		if (most.packets)
+			most.bytes += skb_headroom(p->skb);
+		else
+			most = any;
+		trains = arx_uso_make(p->skb, 4096, &most);
 		KUNIT_ASSERT_NOT_NULL(test, trains);
 		for (j = 0, skb = trains; skb; j++, skb = skb->next)
 			KUNIT_EXPECT_EQ(test, arx_uso_packets(skb),
@@ -701,7 +718,7 @@ static void split_super(struct kunit *test, const struct super *f, bool ipv4)
 	skb = make_super(test, f, FOLDED_PSN, payload,
 			 arx_headers_len(&f->h));
 	skb->next = make_super(test, f, 7, payload, f->mtu + 100);
-	skb = arx_uso_make(skb, arx_super_largest(&f->h, f->mtu));
+	skb = arx_uso_make(skb, arx_super_largest(&f->h, f->mtu), &any);
 	KUNIT_ASSERT_NOT_NULL(test, skb);
 	for (; skb; skb = next) {
 		next = skb->next;

@@ -44,6 +44,12 @@ train_is_seen() {
 	wait "$tcpdump"
 }
 
+# limit BYTES: of packets that the kernel gives to the cards to be split
+limit() {
+	h1 ip link set nic0 gso_max_size "$1"
+	h2 ip link set nic0 gso_max_size "$1"
+}
+
 # vlan N: a VLAN on the card of node N, with a device
 vlan() {
 	ip -n "h$1" link add link nic0 name nic0.5 type vlan id 5
@@ -191,6 +197,10 @@ check uso 60 uso 1 1000 999999 between uso "$dev1" "$dev2"
 check reads 60 uso 1 4000 999999 reads
 check order 60 in_order
 check seen 60 train_is_seen
+# The kernel would split a train that is longer than the limit.
+check limit 10 limit 12000
+check limit-seen 60 train_is_seen
+check no-limit 10 limit 65536
 check vlans 60 vlans
 check vlan-uso 60 uso v1 1000 999999 between vlan "${driver}v1" "${driver}v2"
 check icrc 60 checked

@@ -509,9 +509,12 @@ static struct sk_buff *arx_tx_trains(struct arx_qp *qp, struct arx_tx_out *out)
 {
 	const struct arx_tx_batch *batch = &out->batch;
 	struct sk_buff *trains = NULL;
+	struct arx_uso_limits most;
 
-	if (arx_tx_may_train(qp, out))
-		trains = arx_uso_make(batch->first, batch->largest);
+	if (arx_tx_may_train(qp, out)) {
+		most = arx_uso_limits(dst_dev_rcu(batch->dst), batch->av->ipv4);
+		trains = arx_uso_make(batch->first, batch->largest, &most);
+	}
 	if (trains) {
 		arx_tx_watch(out, trains);
 		arx_count_add(qp, ICRC_COMPUTED, batch->n);

@@ -37,7 +37,7 @@
  */
 #define ARX_USO_LESS		SZ_32K
 
-/* The maximum number of packets that all kernels and cards take at once. */
+/* The maximum number of packets that all kernels take at once. */
 #define ARX_USO_PACKETS		64U
 
 /*
@@ -87,17 +87,37 @@ bool arx_uso_usable(struct net_device *netdev, bool ipv4)
 }
 
 /**
+ * arx_uso_limits - how large a train may be
+ * @netdev: netdev of the route; the kernel splits larger trains in front of it
+ * @ipv4: the packets are IPv4
+ *
+ * Context: RCU read side.
+ * Return: the limits.
+ */
+struct arx_uso_limits arx_uso_limits(const struct net_device *netdev, bool ipv4)
+{
+	return (struct arx_uso_limits) {
+		.bytes = ipv4 ? READ_ONCE(netdev->gso_ipv4_max_size) :
+				READ_ONCE(netdev->gso_max_size),
+		.packets = min_t(u32, ARX_USO_PACKETS,
+				 READ_ONCE(netdev->gso_max_segs)),
+	};
+}
+
+/**
  * struct arx_uso_at - a position in packets and super-packets
  * @skb: the packet or super-packet; NULL at the end
  * @super: @skb as a super-packet; a packet has @super.n == 1
  * @i: position in it
  * @size: bytes of the largest packet
+ * @most: limits of a train
  */
 struct arx_uso_at {
 	struct sk_buff *skb;
 	struct arx_super super;
 	u32 i;
 	u32 size;
+	struct arx_uso_limits most;
 };
 
 static int arx_uso_open(struct arx_uso_at *at, struct sk_buff *skb)
@@ -157,9 +177,9 @@ static u32 arx_uso_count(const struct arx_uso_at *from, u32 room, u32 *bytes)
 		*bytes += len;
 		next = arx_uso_follow(&at) ? arx_uso_len(&at) : 0;
 		n++;
-	} while (next == len && *bytes + next <= room && n < ARX_USO_PACKETS);
+	} while (next == len && *bytes + next <= room && n < at.most.packets);
 	if (!next || next >= len || *bytes + next > room ||
-	    n == ARX_USO_PACKETS ||
+	    n >= at.most.packets ||
 	    (n == 1 && arx_uso_follow(&at) && arx_uso_len(&at) == next))
 		return n;
 	*bytes += next;
@@ -170,9 +190,10 @@ static u32 arx_uso_count(const struct arx_uso_at *from, u32 room, u32 *bytes)
 static struct sk_buff *arx_uso_alloc(const struct arx_uso_at *at, u32 headroom,
 				     u32 memory, gfp_t gfp, u32 *n)
 {
+	u32 room = min_t(u32, SKB_WITH_OVERHEAD(memory), at->most.bytes);
 	u32 bytes;
 
-	*n = arx_uso_count(at, SKB_WITH_OVERHEAD(memory) - headroom, &bytes);
+	*n = arx_uso_count(at, room > headroom ? room - headroom : 0, &bytes);
 	return alloc_skb(headroom + bytes, gfp | __GFP_NOWARN);
 }
 
@@ -209,6 +230,7 @@ static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
  * arx_uso_make - make trains of packets
  * @list: packets and super-packets, linked by ->next; each begins with its BTH
  * @size: bytes of the largest packet
+ * @most: from arx_uso_limits()
  *
  * A card writes UDP checksums into the packets of a train, and packets with and
  * without a checksum are not joined by the receiver's GRO. So packets between
@@ -218,9 +240,10 @@ static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
  * Return: trains and packets, in order, with the headroom of @list, for
  * arx_uso_finish(); @list is consumed. NULL without memory; @list is unchanged.
  */
-struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size)
+struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size,
+			     const struct arx_uso_limits *most)
 {
-	struct arx_uso_at at = { .size = size };
+	struct arx_uso_at at = { .size = size, .most = *most };
 	u32 headroom = skb_headroom(list);
 	struct sk_buff *first = NULL;
 	struct sk_buff **end = &first;

@@ -5,8 +5,21 @@
 
 #include <linux/skbuff.h>
 
+/**
+ * struct arx_uso_limits - of a train
+ * @bytes: with all its headers
+ * @packets: that it becomes
+ */
+struct arx_uso_limits {
+	u32 bytes;
+	u32 packets;
+};
+
 bool arx_uso_usable(struct net_device *netdev, bool ipv4);
-struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size);
+struct arx_uso_limits arx_uso_limits(const struct net_device *netdev,
+				     bool ipv4);
+struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size,
+			     const struct arx_uso_limits *most);
 void arx_uso_finish(struct sk_buff *skb);
 
 /* Packets that a card will make of @skb. */

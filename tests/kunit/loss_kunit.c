@@ -132,6 +132,48 @@ static void keep__overlap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&p->dev.kept), 0);
 }
 
+/* Keep @n packets of a message from @psn on, without the first @cut. */
+static void keep_part(struct kunit *test, struct arx_keep *keep, u32 psn, u32 n,
+		      u32 cut)
+{
+	struct arx_run run = {
+		.h = { .op = ARX_OP_WRITE, .psn = psn },
+		.npkts = n,
+		.len = n * MTU,
+		.mtu = MTU,
+	};
+	struct sk_buff **end = &run.packets;
+
+	for (; n; n--, end = &(*end)->next) {
+		*end = alloc_skb(MTU, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, *end);
+		skb_put(*end, MTU);
+	}
+	arx_iter_skb(&run.payload, run.packets, MTU);
+	if (cut)
+		KUNIT_EXPECT_TRUE(test, arx_run_trim_first(&run, cut, MTU));
+	KUNIT_EXPECT_TRUE(test, arx_keep_add(keep, &run));
+	KUNIT_EXPECT_NULL(test, run.packets);
+}
+
+/*
+ * Parts of a message are kept as one run, unless packets of the second part
+ * were cut off: these are still linked.
+ */
+static void keep__cut(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_keep keep = keep_of(p);
+
+	keep_part(test, &keep, 10, 4, 0);
+	keep_part(test, &keep, 14, 2, 0);
+	keep_part(test, &keep, 15, 3, 1);
+	KUNIT_EXPECT_EQ(test, take_one(&keep, 10), 10);
+	KUNIT_EXPECT_EQ(test, take_one(&keep, 14), 1);
+	KUNIT_EXPECT_EQ(test, take_one(&keep, 16), 16);
+	KUNIT_EXPECT_EQ(test, keep.bytes, 0);
+}
+
 /* A payload that is valid during the call only cannot be kept. */
 static void keep__needs_packets(struct kunit *test)
 {
@@ -2453,6 +2495,7 @@ static void both__five_percent_of_reads(struct kunit *test)
 static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(keep__order),
 	KUNIT_CASE(keep__overlap),
+	KUNIT_CASE(keep__cut),
 	KUNIT_CASE(keep__needs_packets),
 	KUNIT_CASE(keep__no_reserves),
 	KUNIT_CASE(keep__bounds),

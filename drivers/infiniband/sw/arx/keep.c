@@ -111,6 +111,13 @@ static struct sk_buff *arx_keep_tail(struct sk_buff *skb)
 	return skb;
 }
 
+/* True if no packet was cut off the run: it would still be linked. */
+static bool arx_keep_is_uncut(const struct arx_run *run)
+{
+	return run->payload.skb.cur == run->packets && !run->payload.skb.off &&
+	       !run->payload.room;
+}
+
 /*
  * True if @run continues the message of @kept, and the packets of both are one
  * run: all are full, except perhaps the last one.
@@ -126,7 +133,8 @@ static bool arx_keep_continues(const struct arx_kept *kept,
 	       first->payload.skb.size == first->mtu &&
 	       first->len == first->npkts * first->mtu &&
 	       (run->npkts == 1 || run->payload.skb.size == run->mtu) &&
-	       run->mtu == first->mtu && first->len + run->len <= ARX_KEEP_RUN;
+	       run->mtu == first->mtu && arx_keep_is_uncut(run) &&
+	       first->len + run->len <= ARX_KEEP_RUN;
 }
 
 /* Append @run to the last kept run; false if it is not the next part of it. */

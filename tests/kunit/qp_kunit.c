@@ -751,12 +751,15 @@ static void qp__sqe_flushes_all(struct kunit *test)
 	p->dma->lkey ^= 0x100;
 	for (i = 1; i < 8; i++)
 		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 8);
-	local_bh_disable(); /* no other context flushes the rest meanwhile */
+	/* no other context flushes the rest meanwhile */
+	disable_work_sync(&s->qp->work);
+	local_bh_disable();
 	pair_steps(p, 0, IB_QPS_RTS, 4);
+	local_bh_enable();
 	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_SQE);
 	KUNIT_EXPECT_EQ(test, s->qp->req.sent, 4);
 	KUNIT_EXPECT_EQ(test, pair_modify(p, 0, IB_QPS_RTS, 0), 0);
-	local_bh_enable();
+	enable_work(&s->qp->work);
 
 	pair_send(p, 0, IB_WR_RDMA_WRITE, 8, IB_SEND_SIGNALED, 0, 8);
 	EXPECT_WC(test, &s->scq, 0, IB_WC_LOC_PROT_ERR);

@@ -266,6 +266,7 @@ static void arx_qp_init(struct arx_qp *qp, const struct arx_qp_kind *kind,
 	qp->halves = kind->halves;
 	qp->acked = kind->acked;
 	qp->state = IB_QPS_RESET;
+	mutex_init(&qp->modify_lock);
 	spin_lock_init(&qp->state_lock);
 	spin_lock_init(&qp->post_lock);
 	spin_lock_init(&qp->resp.lock);
@@ -813,6 +814,7 @@ int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 
 	if (mask & IB_QP_STATE)
 		arx_qp_send_deferred_ack(qp);
+	mutex_lock(&qp->modify_lock);
 	arx_qp_lock_all(qp);
 	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
 	new = mask & IB_QP_STATE ? attr->qp_state : cur;
@@ -831,6 +833,7 @@ int arx_modify_qp(struct ib_qp *ib, struct ib_qp_attr *attr, int mask,
 
 	if (!err && new == IB_QPS_RESET)
 		arx_completer_stop(qp);
+	mutex_unlock(&qp->modify_lock);
 discard:
 	arx_qp_discard(&change);
 	return err;

@@ -588,6 +588,8 @@ struct arx_comp {
  * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
  * @pd_link: UD QP of an application: in arx_pd.datagram_qps
+ * @modify_lock: held to the end of a state change, so that it does not end
+ *	timers of the state after the next one; taken before all others
  * @tx_full_at: when a stage last found @tx_sk full, in ns
  * @cnp_sent: when the last CNP was sent, in units of 1024 ns, 0: never; see
  *	cnp.c
@@ -643,6 +645,7 @@ struct arx_qp {
 	struct work_struct late;
 	struct list_head late_link;
 	struct list_head pd_link;
+	struct mutex modify_lock;
 	u64 tx_full_at;
 	u32 cnp_sent;
 	bool block_self_mcast;

@@ -669,6 +669,29 @@ static void requester__window_beside_reads(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->side[0].qp->comp.rd_psns, 1024);
 }
 
+/* A receiver on this machine keeps nothing: it gets several packets again. */
+static void requester__refused_on_one_machine(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct arx_comp *comp;
+	u64 runs;
+
+	pair_connect(test, p, IB_QPT_RC);
+	comp = &p->side[0].qp->comp;
+	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 4 * MTU);
+	pair_settle(p);
+	KUNIT_EXPECT_EQ(test, comp->rnr_row, 1);
+	KUNIT_EXPECT_TRUE(test, comp->reports);
+	runs = count_of(p, ARX_CNT_LOOPBACK_RUNS);
+	pair_recv(p, 1, 100, 0, 4 * MTU);
+	pair_rnr_ended(p, 0);
+	pair_settle(p);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &p->side[1].rcq, 100, IB_WC_SUCCESS);
+	/* the message and its acknowledgment */
+	KUNIT_EXPECT_EQ(test, count_of(p, ARX_CNT_LOOPBACK_RUNS) - runs, 2);
+}
+
 /*
  * The array of copies grows while copies are in use, in the middle of the ring.
  */
@@ -4397,6 +4420,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(stages__chaos),
 	KUNIT_CASE(requester__window),
 	KUNIT_CASE(requester__window_beside_reads),
+	KUNIT_CASE(requester__refused_on_one_machine),
 	KUNIT_CASE(requester__copies),
 	KUNIT_CASE(requester__many_copies),
 	KUNIT_CASE(requester__headers),

@@ -575,6 +575,13 @@ static u32 arx_requester_not_on_way(const struct arx_qp *qp, u32 in_flight,
 	return min(n, in_flight);
 }
 
+/* A peer on this machine keeps nothing: it gets no packets. */
+static __cold u32 arx_requester_rnr_window(const struct arx_qp *qp)
+{
+	return READ_ONCE(qp->comp.reports) && !READ_ONCE(qp->req.local) ?
+		       ARX_WINDOW_RNR_KEPT : ARX_WINDOW_RNR;
+}
+
 /*
  * Number of packets of SENDs and WRITEs that the window allows. What is not on
  * its way is read after @una; in the other order, PSNs might be subtracted as
@@ -595,8 +602,7 @@ static u32 arx_requester_window(const struct arx_qp *qp)
 		window = max(READ_ONCE(cc->window),
 			     qp->req.filling ? ARX_WINDOW_FILL : 1);
 	if (unlikely(READ_ONCE(qp->comp.rnr_row)))
-		window = min(window, READ_ONCE(qp->comp.reports) ?
-				     ARX_WINDOW_RNR_KEPT : ARX_WINDOW_RNR);
+		window = min(window, arx_requester_rnr_window(qp));
 	in_flight = arx_requester_in_flight(qp);
 	heeds = arx_requester_heeds_reports(qp, in_flight);
 	if (heeds) {

@@ -375,14 +375,17 @@ static __cold void arx_requester_doubt_trial(struct arx_qp *qp)
  */
 static void arx_requester_seek(struct arx_qp *qp)
 {
+	/* before comp.loss: a rewind that is a fill counts as a fill, too */
+	u32 rewinds = arx_published(&qp->comp.rewinds);
 	u32 from = qp->req.psn;
 
 	if (qp->req.out.trial.state)
 		arx_requester_doubt_trial(qp);
-	if (unlikely(READ_ONCE(qp->comp.loss)) && arx_requester_fill(qp))
+	if (likely(!READ_ONCE(qp->comp.loss)))
+		qp->req.rewinds = rewinds;
+	else if (arx_requester_fill(qp))
 		return;
 	/* If @una moves after this, the next step seeks again. */
-	qp->req.rewinds = arx_published(&qp->comp.rewinds);
 	arx_requester_go_to(qp, arx_published(&qp->comp.una));
 	trace_arx_rewind(qp, from, qp->req.psn);
 	arx_count(qp, REWINDS);

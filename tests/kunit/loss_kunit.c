@@ -1353,6 +1353,48 @@ static void requester__bad_reports(struct kunit *test)
 	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
 }
 
+/*
+ * On another CPU, a forged report that the second of three packets is there,
+ * while they wait for room.
+ */
+static void report_unsent(struct pair *p, struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	__be32 word = cpu_to_be32(0x4);
+
+	p->on_send = NULL;
+	spin_lock(&comp->lock);
+	arx_loss_report(comp->loss, &word, 1, qp->req.nxt, 0);
+	comp->fills++;
+	arx_publish(&comp->rewinds, comp->rewinds + 1);
+	spin_unlock(&comp->lock);
+}
+
+/* Such a report does no harm but to its own packets. */
+static void requester__report_of_unsent(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, MTU);
+	drop_wire(p);
+	p->blocked = true;
+	p->on_send = report_unsent;
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, MTU, 3 * MTU);
+	KUNIT_EXPECT_NULL(test, p->on_send);
+	p->blocked = false;
+	pair_requester(p, 0);
+	drop_wire(p);
+	KUNIT_EXPECT_EQ(test, qp->req.psn, (PSN + 4) & ARX_PSN_MASK);
+	KUNIT_EXPECT_EQ(test, qp->req.nxt, (PSN + 4) & ARX_PSN_MASK);
+	ack(p, PSN + 3);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+	EXPECT_WC(test, &p->side[0].scq, 2, IB_WC_SUCCESS);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 3, IB_SEND_SIGNALED, 0, MTU);
+	EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN + 4);
+}
+
 /* Reports that cannot be noted: back to the gap, once, and without a retry. */
 static void requester__report_without_memory(struct kunit *test)
 {
@@ -2539,6 +2581,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__fills_in_vain),
 	KUNIT_CASE(requester__news_for_ever),
 	KUNIT_CASE(requester__bad_reports),
+	KUNIT_CASE(requester__report_of_unsent),
 	KUNIT_CASE(requester__report_without_memory),
 	KUNIT_CASE(requester__reported_make_room),
 	KUNIT_CASE(requester__fill_is_lost),

@@ -192,7 +192,9 @@ int arx_tx_run(struct arx_qp *qp, struct arx_av *av, struct arx_run *run,
 	if (!w)
 		return -ENOMEM;
 	arx_iter_buf(&to, w->data);
-	if (arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK) {
+	if (p->unreadable ||
+	    arx_iter_copy(&to, &run->payload, run->len) != ARX_COPY_OK) {
+		p->unreadable = false;
 		kfree(w);
 		return -EFAULT;
 	}

@@ -86,6 +86,7 @@ struct side {
  * @waits: bytes of accepted runs that have not left the machine
  * @sent: number of accepted runs
  * @on_send: called for each run, before anything else
+ * @unreadable: the memory of the next run cannot be read
  * @clock: time that congestion.c reads, in ns; 0: that of the machine
  * @on_clock: called when congestion.c has read the clock
  */
@@ -109,6 +110,7 @@ struct pair {
 	u32 waits;
 	u32 sent;
 	void (*on_send)(struct pair *p, struct arx_qp *qp);
+	bool unreadable;
 	u64 clock;
 	void (*on_clock)(struct pair *p);
 };

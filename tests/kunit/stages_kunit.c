@@ -1033,6 +1033,39 @@ static void requester__local_error_after_loss(struct kunit *test)
 	EXPECT_WC(test, &s->scq, 2, IB_WC_LOC_PROT_ERR);
 }
 
+/* On another CPU: the acknowledgment. Then the memory goes. */
+static void acked_and_gone(struct pair *p, struct arx_qp *qp)
+{
+	struct arx_run run = pair_run(p, 0, ARX_OP_ACK, ARX_FIRST | ARX_LAST,
+				      PSN, NULL, 0);
+
+	p->on_send = NULL;
+	p->unreadable = true;
+	run.h.syndrome = ARX_ACK_UNLIMITED;
+	arx_completer_rx(qp, &run);
+}
+
+/* A request completes while it is sent again: that it fails matters no more. */
+static void requester__complete_before_failure(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+	struct side *s = &p->side[0];
+
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, IB_SEND_SIGNALED, 0, 8);
+	pair_deliver(p, EXPECT_SENT(test, p, 0, ARX_OP_WRITE, PSN));
+	while (pair_take(p, 1))
+		;
+	p->on_send = acked_and_gone;
+	pair_timeout(p, 0);
+	KUNIT_EXPECT_FALSE(test, p->unreadable);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	KUNIT_EXPECT_FALSE(test, s->qp->req.failed);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 2, IB_SEND_SIGNALED, 8, 8);
+	pair_pump(p);
+	EXPECT_WC(test, &s->scq, 2, IB_WC_SUCCESS);
+	KUNIT_EXPECT_EQ(test, s->qp->state, IB_QPS_RTS);
+}
+
 struct hostile {
 	const char *name;
 	void (*set)(struct arx_send_wqe *wqe, struct arx_sge *sge);
@@ -4443,6 +4476,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(requester__selective_signalling),
 	KUNIT_CASE(requester__local_error_in_order),
 	KUNIT_CASE(requester__local_error_after_loss),
+	KUNIT_CASE(requester__complete_before_failure),
 	KUNIT_CASE_PARAM(requester__hostile_wqe, hostile_gen_params),
 	KUNIT_CASE(requester__hostile_prod),
 	KUNIT_CASE(requester__blocked),

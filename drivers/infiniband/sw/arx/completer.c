@@ -182,6 +182,51 @@ static void arx_completer_report(struct arx_qp *qp, struct arx_swqe *swqe)
 		arx_completer_fail(qp, swqe->status, 0);
 }
 
+/**
+ * arx_completer_set_failed - the requester cannot send WQE @req.sent
+ * @qp: any QP
+ * @status: why
+ *
+ * The WQE may be sent again at this time, and complete by the acknowledgment of
+ * an earlier transmission. Then the application may have taken away its memory,
+ * and the requester fails to read it: that is no failure of the WQE.
+ *
+ * Context: requester's lock held, completer's lock not held.
+ * Return: false if the WQE is complete.
+ */
+bool arx_completer_set_failed(struct arx_qp *qp, enum ib_wc_status status)
+{
+	struct arx_comp *comp = &qp->comp;
+	u32 index = qp->req.sent;
+	bool fails;
+
+	spin_lock(&comp->lock);
+	fails = (s32)(comp->done - index) <= 0;
+	if (fails)
+		arx_qp_swqe(qp, index)->status = status;
+	spin_unlock(&comp->lock);
+	return fails;
+}
+
+/**
+ * arx_completer_knows - true if the peer has named a PSN from @psn on
+ * @comp: of a QP
+ * @psn: at least the oldest PSN that was not acknowledged a moment ago
+ *
+ * Context: completer's lock held.
+ * Return: true if the peer has acknowledged, reported or answered one of them.
+ */
+bool arx_completer_knows(const struct arx_comp *comp, u32 psn)
+{
+	u32 last;
+
+	return arx_psn_diff(comp->una, psn) > 0 ||
+	       (comp->has_later && arx_psn_diff(comp->later, psn) > 0) ||
+	       (comp->loss && arx_psn_diff(comp->loss->end, psn) > 0) ||
+	       (arx_keep_last(&comp->kept, &last) &&
+		arx_psn_diff(last, psn) >= 0);
+}
+
 static void arx_completer_retire_locked(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;

@@ -17,6 +17,8 @@ enum arx_fill {
 bool arx_completer_rx(struct arx_qp *qp, struct arx_run *run);
 void arx_completer_continue(struct arx_qp *qp);
 void arx_completer_retire(struct arx_qp *qp);
+bool arx_completer_set_failed(struct arx_qp *qp, enum ib_wc_status status);
+bool arx_completer_knows(const struct arx_comp *comp, u32 psn);
 u32 arx_completer_there(struct arx_qp *qp, u32 psn);
 void arx_completer_arm(struct arx_qp *qp);
 bool arx_completer_expired(struct arx_qp *qp);

@@ -130,13 +130,16 @@ static void arx_requester_next(struct arx_qp *qp)
 	arx_publish(&req->sent, req->sent + 1);
 }
 
-/* No WQE after one that failed here may be executed. */
+/*
+ * No WQE after one that failed here may be executed. If the WQE is complete
+ * meanwhile, the next step seeks.
+ */
 static __cold void arx_requester_fail(struct arx_qp *qp,
-				      struct arx_swqe *swqe,
 				      enum ib_wc_status status)
 {
+	if (!arx_completer_set_failed(qp, status))
+		return;
 	trace_arx_fault(qp, true, status);
-	swqe->status = status;
 	qp->req.failed = true;
 	arx_requester_next(qp);
 	arx_completer_retire(qp);
@@ -428,15 +431,15 @@ static void arx_requester_cover(struct arx_req *req, u32 n)
 }
 
 /*
- * None of the packets left, so PSNs from @nxt on have not been sent. If an
- * acknowledgment (a forged one) has come for them meanwhile, they stay covered.
+ * None of the packets left, so PSNs from @nxt on have not been sent. If the
+ * peer (a forger) has named some of them meanwhile, they stay covered.
  */
 static void arx_requester_uncover(struct arx_qp *qp, u32 nxt)
 {
 	struct arx_comp *comp = &qp->comp;
 
 	spin_lock(&comp->lock);
-	if (arx_psn_diff(comp->una, nxt) <= 0)
+	if (!arx_completer_knows(comp, nxt))
 		arx_publish(&qp->req.nxt, nxt);
 	spin_unlock(&comp->lock);
 }
@@ -454,9 +457,8 @@ static __always_inline int arx_requester_send_run(struct arx_qp *qp,
 
 /* Hand @run over; @psns is its number of PSNs, @bytes its part of the WQE. */
 static __always_inline enum arx_turn
-arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
-			struct arx_av *av, struct arx_run *run,
-			u32 psns, u32 bytes)
+arx_requester_hand_over(struct arx_qp *qp, struct arx_av *av,
+			struct arx_run *run, u32 psns, u32 bytes)
 {
 	struct arx_req *req = &qp->req;
 	bool last = run->h.flags & ARX_LAST;
@@ -472,7 +474,7 @@ arx_requester_hand_over(struct arx_qp *qp, struct arx_swqe *swqe,
 		return ARX_TURN_BLOCKED;
 	}
 	if (err == -EFAULT) {
-		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		arx_requester_fail(qp, IB_WC_LOC_PROT_ERR);
 		return ARX_TURN_GO;
 	}
 	/* Any other error counts as a lost packet and is left to the timer. */
@@ -657,14 +659,13 @@ static bool arx_requester_rd_fits(const struct arx_qp *qp, u32 n)
 	       arx_requester_in_flight(qp) + n <= ARX_PSN_SPAN;
 }
 
-/* Memory of @swqe is paged on demand and not there: have it found. */
+/* Memory of the WQE is paged on demand and not there: have it found. */
 static __cold enum arx_turn arx_requester_pages(struct arx_qp *qp,
-						struct arx_swqe *swqe,
 						const struct arx_pages *want)
 {
 	if (arx_paging_wait(qp, &qp->req.paging, want))
 		return ARX_TURN_PAGES;
-	arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+	arx_requester_fail(qp, IB_WC_LOC_PROT_ERR);
 	return ARX_TURN_GO;
 }
 
@@ -685,13 +686,13 @@ arx_requester_payload(struct arx_qp *qp, struct arx_swqe *swqe,
 	if (arx_iter_skip(&run->payload, offset) ||
 	    !arx_iter_check(&run->payload, offset ? run->len : left)) {
 		arx_iter_end(&run->payload);
-		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		arx_requester_fail(qp, IB_WC_LOC_PROT_ERR);
 		*turn = ARX_TURN_GO;
 		return false;
 	}
 	if (arx_iter_absent(&run->payload, run->len, left, &want)) {
 		arx_iter_end(&run->payload);
-		*turn = arx_requester_pages(qp, swqe, &want);
+		*turn = arx_requester_pages(qp, &want);
 		return false;
 	}
 	return true;
@@ -773,7 +774,7 @@ static enum arx_turn arx_requester_message(struct arx_qp *qp,
 		run.h.flags |= ARX_ACK_REQ | ARX_REPORTS;
 		req->unacked = 0;
 	}
-	turn = arx_requester_hand_over(qp, swqe, av, &run, run.npkts, run.len);
+	turn = arx_requester_hand_over(qp, av, &run, run.npkts, run.len);
 	/* Without a peer, the packets are in the batch or have left. */
 	share->bytes -= min(share->bytes,
 			    arx_send_cost(qp, req->out.batch.peer, run.len,
@@ -821,11 +822,11 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe,
 		lacks = arx_requester_lacks(qp, &to, left, &want);
 	arx_iter_end(&to);
 	if (unlikely(lacks)) {
-		*turn = arx_requester_pages(qp, swqe, &want);
+		*turn = arx_requester_pages(qp, &want);
 		return false;
 	}
 	if (!may) {
-		arx_requester_fail(qp, swqe, IB_WC_LOC_PROT_ERR);
+		arx_requester_fail(qp, IB_WC_LOC_PROT_ERR);
 		*turn = ARX_TURN_GO;
 	}
 	return may;
@@ -916,7 +917,7 @@ static enum arx_turn arx_requester_rdatomic(struct arx_qp *qp,
 
 	req->rd_sent++;
 	req->rd_psns += npkts;
-	turn = arx_requester_hand_over(qp, swqe, av, &run, npkts, 0);
+	turn = arx_requester_hand_over(qp, av, &run, npkts, 0);
 	if (turn == ARX_TURN_BLOCKED) {
 		req->rd_sent--;
 		req->rd_psns -= npkts;
@@ -939,7 +940,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	 * Deviations
 	 */
 	if (swqe->length > qp->mtu) {
-		arx_requester_fail(qp, swqe, IB_WC_LOC_LEN_ERR);
+		arx_requester_fail(qp, IB_WC_LOC_LEN_ERR);
 		return ARX_TURN_GO;
 	}
 	if (unlikely(av->mbps))
@@ -958,7 +959,7 @@ static enum arx_turn arx_requester_datagram(struct arx_qp *qp,
 	if (!arx_requester_payload(qp, swqe, &run, &turn))
 		return turn;
 	share->bytes -= min(share->bytes, run.len);
-	turn = arx_requester_hand_over(qp, swqe, av, &run, 1, run.len);
+	turn = arx_requester_hand_over(qp, av, &run, 1, run.len);
 	if (unlikely(cc) && turn == ARX_TURN_GO)
 		arx_congestion_charge(qp, cc, &run, &qp->req.out);
 	return turn;
@@ -1021,7 +1022,7 @@ static enum arx_turn arx_requester_step(struct arx_qp *qp,
 		return ARX_TURN_GO;
 	}
 	if (swqe->status != IB_WC_SUCCESS) {
-		arx_requester_fail(qp, swqe, swqe->status);
+		arx_requester_fail(qp, swqe->status);
 		return ARX_TURN_GO;
 	}
 	if (req->failed)

@@ -276,7 +276,7 @@ struct arx_rq {
  * struct arx_srq - shared receive queue
  * @vsrq: the core's part
  * @rq: the queue
- * @resize_mutex: serialises the steps of a resize; taken before the queue's lock
+ * @resize_mutex: serialises the steps of a resize; taken before rq.lock
  * @srqn: its number
  * @cq: CQ of an XRC SRQ; else NULL
  * @pd: the PD or parent domain in which it was created

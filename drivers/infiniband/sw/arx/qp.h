@@ -645,7 +645,7 @@ struct arx_qp {
 	struct work_struct late;
 	struct list_head late_link;
 	struct list_head pd_link;
-	struct mutex modify_lock;
+	struct mutex modify_lock;	/* one change of state at a time */
 	u64 tx_full_at;
 	u32 cnp_sent;
 	bool block_self_mcast;

@@ -629,8 +629,9 @@ static const struct {
 	{ { 40, 40, 40, 40, 40, 20 }, { 3, 3 }, { 139, 64 } },
 	{ { 40, 40, 40, 40, 40, 20 }, { 4, 2 }, { 179, 64 } },
 	{ { 40, 40, 40, 40, 40, 20 }, { 4, 2 }, { SZ_32K, 4 } },
-	{ { 40, 40, 40, 40, 40, 40 }, { 1, 1, 1, 1, 1, 1 }, { 1, 64 } },
-	{ { 40, 40, 40, 40, 40, 40 }, { 1, 1, 1, 1, 1, 1 }, { SZ_32K, 1 } },
+	/* no trains */
+	{ { 40, 40, 40, 40, 40, 40 }, { }, { 79, 64 } },
+	{ { 40, 40, 40, 40, 40, 40 }, { }, { SZ_32K, 1 } },
 };
 
 static void uso__lengths(struct kunit *test)
@@ -642,14 +643,22 @@ static void uso__lengths(struct kunit *test)
 		struct arx_uso_limits most = lengths[i].most;
 		struct sk_buff *rest = arx_gso_split(p->skb, true);
 		struct sk_buff *trains, *skb;
+		u32 largest = 0;
 
 		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, rest);
 		p->skb->next = rest;
+		for (j = 0; j < PACKETS; j++)
+			largest = max(largest, lengths[i].len[j]);
 		if (most.packets)
 			most.bytes += skb_headroom(p->skb);
 		else
 			most = any;
-		trains = arx_uso_make(p->skb, 4096, &most);
+		trains = arx_uso_make(p->skb, largest, &most);
+		if (!lengths[i].trains[0]) {
+			KUNIT_EXPECT_NULL(test, trains);
+			kfree_skb_list(p->skb);
+			continue;
+		}
 		KUNIT_ASSERT_NOT_NULL(test, trains);
 		for (j = 0, skb = trains; skb; j++, skb = skb->next)
 			KUNIT_EXPECT_EQ(test, arx_uso_packets(skb),

@@ -57,10 +57,10 @@ offloads() {
 	h1 ethtool -K nic0 "$@" && h2 ethtool -K nic0 "$@"
 }
 
-# writes N: messages of 16 KiB from node 2 to node 1
+# writes N: messages of 16 KiB from node 2 to node 1, whose address is $server
 writes() {
 	pair 18515 "ib_write_bw -F -s 16384 -n $1 -d $dev1" \
-		"ib_write_bw -F -s 16384 -n $1 -d $dev2 192.0.2.1"
+		"ib_write_bw -F -s 16384 -n $1 -d $dev2 ${server:-192.0.2.1}"
 }
 
 # Messages that a card delivers together get one ACK: the receiver sends nothing

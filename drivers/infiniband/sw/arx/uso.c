@@ -86,22 +86,51 @@ bool arx_uso_usable(struct net_device *netdev, bool ipv4)
 	       !netdev_walk_all_lower_dev_rcu(netdev, arx_uso_fits_not, &priv);
 }
 
+static int arx_uso_limit4(struct net_device *netdev,
+			  struct netdev_nested_priv *priv)
+{
+	struct arx_uso_limits *most = priv->data;
+
+	most->bytes = min(most->bytes, READ_ONCE(netdev->gso_ipv4_max_size));
+	most->packets = min_t(u32, most->packets,
+			      READ_ONCE(netdev->gso_max_segs));
+	return 0;
+}
+
+static int arx_uso_limit6(struct net_device *netdev,
+			  struct netdev_nested_priv *priv)
+{
+	struct arx_uso_limits *most = priv->data;
+
+	most->bytes = min(most->bytes, READ_ONCE(netdev->gso_max_size));
+	most->packets = min_t(u32, most->packets,
+			      READ_ONCE(netdev->gso_max_segs));
+	return 0;
+}
+
 /**
  * arx_uso_limits - how large a train may be
- * @netdev: netdev of the route; the kernel splits larger trains in front of it
+ * @netdev: netdev of the route; the kernel splits larger trains in front of it,
+ *	or in front of the card of a VLAN
  * @ipv4: the packets are IPv4
  *
  * Context: RCU read side.
  * Return: the limits.
  */
-struct arx_uso_limits arx_uso_limits(const struct net_device *netdev, bool ipv4)
+struct arx_uso_limits arx_uso_limits(struct net_device *netdev, bool ipv4)
 {
-	return (struct arx_uso_limits) {
-		.bytes = ipv4 ? READ_ONCE(netdev->gso_ipv4_max_size) :
-				READ_ONCE(netdev->gso_max_size),
-		.packets = min_t(u32, ARX_USO_PACKETS,
-				 READ_ONCE(netdev->gso_max_segs)),
+	int (*limit)(struct net_device *netdev,
+		     struct netdev_nested_priv *priv) =
+		ipv4 ? arx_uso_limit4 : arx_uso_limit6;
+	struct arx_uso_limits most = {
+		.bytes = U32_MAX,
+		.packets = ARX_USO_PACKETS,
 	};
+	struct netdev_nested_priv priv = { .data = &most };
+
+	limit(netdev, &priv);
+	netdev_walk_all_lower_dev_rcu(netdev, limit, &priv);
+	return most;
 }
 
 /**
@@ -238,7 +267,8 @@ static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
  *
  * Context: any.
  * Return: trains and packets, in order, with the headroom of @list, for
- * arx_uso_finish(); @list is consumed. NULL without memory; @list is unchanged.
+ * arx_uso_finish(); @list is consumed. NULL without memory, or if @most has no
+ * room for two packets; @list is unchanged.
  */
 struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size,
 			     const struct arx_uso_limits *most)
@@ -248,7 +278,8 @@ struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size,
 	struct sk_buff *first = NULL;
 	struct sk_buff **end = &first;
 
-	if (arx_uso_open(&at, list))
+	if (most->packets < 2 || most->bytes < headroom + 2 * size ||
+	    arx_uso_open(&at, list))
 		return NULL;
 	while (at.skb) {
 		*end = arx_uso_train(&at, headroom);

@@ -1191,6 +1191,8 @@ struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,
 
 	err = arx_rq_init(&srq->rq, ibpd->context, &resp.drv_payload.ring,
 			  attr->attr.max_sge, arx_pd_shared(ibpd));
+	if (!err && !srq->rq.ring.count)
+		err = EPROTO;
 	if (err)
 		goto err_destroy;
 
@@ -1227,6 +1229,8 @@ static struct ibv_srq *arx_create_xrc_srq(struct ibv_context *ibctx,
 
 	err = arx_rq_init(&srq->rq, ibctx, &resp.drv_payload.ring,
 			  attr->attr.max_sge, arx_pd_shared(attr->pd));
+	if (!err && !srq->rq.ring.count)
+		err = EPROTO;
 	if (err)
 		goto err_destroy;
 
@@ -1430,6 +1434,7 @@ int arx_destroy_srq(struct ibv_srq *ibsrq)
 		arx_cq_put(srq->cq);
 	}
 	arx_rq_cleanup(&srq->rq);
+	pthread_mutex_destroy(&srq->resize_mutex);
 	arx_pd_release(domain);
 	free(srq);
 	return 0;

@@ -31,7 +31,8 @@
  * Fruitless requests are work in softirq context. A whole window of them can
  * take longer than the receiver asked to wait, and on a single CPU the
  * receiving program would never run to post a WQE. A peer that reports keeps
- * the packets that the peer refuses: the first packet alone is enough.
+ * the packets that the peer refuses: the first packet alone is enough. A peer
+ * on this machine gets no packets, and so keeps none.
  */
 #define ARX_WINDOW_RNR		4
 #define ARX_WINDOW_RNR_KEPT	1
@@ -555,7 +556,7 @@ static __cold u32 arx_requester_closed(const struct arx_qp *qp,
 
 /*
  * True if what the peer has reported does not count as in flight. A receiver
- * that was not ready gets the oldest packet only, whatever it keeps.
+ * that was not ready gets few packets, whatever it keeps.
  */
 static bool arx_requester_heeds_reports(const struct arx_qp *qp, u32 in_flight)
 {
@@ -580,7 +581,7 @@ static u32 arx_requester_not_on_way(const struct arx_qp *qp, u32 in_flight,
 	return min(n, in_flight);
 }
 
-/* A peer on this machine keeps nothing: it gets no packets. */
+/* For how many packets a receiver that was not ready is asked again. */
 static __cold u32 arx_requester_rnr_window(const struct arx_qp *qp)
 {
 	return READ_ONCE(qp->comp.reports) && !READ_ONCE(qp->req.local) ?

@@ -7,6 +7,7 @@
 #include <linux/delay.h>
 #include <linux/prandom.h>
 #include <linux/scatterlist.h>
+#include <linux/vmalloc.h>
 
 #include "cc.h"
 #include "qp_fixture.h"
@@ -700,8 +701,14 @@ static void requester__copies(struct kunit *test)
 	struct pair *p = pair_by_wire(test);
 	struct arx_qp *qp = p->side[0].qp;
 	struct ib_wc wc;
+	void *swqes;
 	u32 i;
 
+	/* Where memory is short, even a small array is of vmalloc(). */
+	swqes = vzalloc(array_size(qp->swqe_mask + 1, qp->swqe_size));
+	KUNIT_ASSERT_NOT_NULL(test, swqes);
+	kvfree(qp->swqes);
+	qp->swqes = swqes;
 	for (i = 0; i < 5; i++) {
 		pair_send(p, 0, IB_WR_RDMA_WRITE, i, 0, 0, 1);
 		pair_pump(p);

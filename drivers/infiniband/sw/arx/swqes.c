@@ -121,6 +121,7 @@ bool arx_swqes_add(struct arx_qp *qp)
 	new = arx_swqes_alloc(qp, room, true);
 	if (!new)
 		return false;
-	kfree(arx_swqes_move(qp, new, room));
+	/* arx_swqes_grow() may have made the old one */
+	kvfree(arx_swqes_move(qp, new, room));
 	return true;
 }

@@ -151,14 +151,16 @@ static int arx_rx_read_bth(struct sk_buff *skb, struct arx_headers *h)
 
 /*
  * Check what the BTH alone can show. Returns the bytes of all headers, or
- * -EINVAL.
+ * -EINVAL. No datagram is joined to another packet: only the first of joined
+ * packets has an IP header and a netdev. A firewall may have changed an opcode
+ * on the way.
  */
 static int arx_rx_parse(struct arx_rx *rx, struct sk_buff *skb,
 			struct arx_headers *h)
 {
 	int len = arx_rx_read_bth(skb, h);
 
-	if (len < 0) {
+	if (len < 0 || (h->service == ARX_SERVICE_UD && !skb->dev)) {
 		arx_rx_count(rx, ARX_CNT_RX_MALFORMED);
 		return -EINVAL;
 	}

@@ -1185,6 +1185,39 @@ static void requester__refused_is_lost(struct kunit *test)
 }
 
 /*
+ * A receiver that is late for long: the intervals do not double as long as the
+ * peer answers, but they are not short again before it takes something.
+ */
+static void requester__refused_for_long(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_loss *loss = note(test, p);
+	int i;
+
+	pair_send(p, 0, IB_WR_SEND, 1, IB_SEND_SIGNALED, 0, 20 * MTU);
+	drop_wire(p);
+	loss->srtt = 4 * NSEC_PER_MSEC;
+	loss->rttvar = NSEC_PER_MSEC;
+	loss->rtt_min = 3 * NSEC_PER_MSEC;
+	p->side[0].qp->comp.rnr_left = 7;	/* without limit */
+	not_ready(p, PSN);
+	EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true), 6 * NSEC_PER_MSEC);
+	for (i = 0; i < 3; i++) {
+		pair_probe(p, 0);
+		EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+		KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true),
+				24 * NSEC_PER_MSEC);
+		not_ready(p, PSN);
+		EXPECT_SENT(test, p, 0, ARX_OP_SEND, PSN);
+		KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, true),
+				12 * NSEC_PER_MSEC);
+	}
+	ack(p, PSN + 19);
+	EXPECT_WC(test, &p->side[0].scq, 1, IB_WC_SUCCESS);
+}
+
+/*
  * Then the peer has a receive, and reports what it kept. That is not sent
  * again, although packets may be late on this network: they were sent before
  * the one that was refused.
@@ -2574,6 +2607,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__drops_and_goes_back),
 	KUNIT_CASE(requester__refused),
 	KUNIT_CASE(requester__refused_is_lost),
+	KUNIT_CASE(requester__refused_for_long),
 	KUNIT_CASE(requester__refused_and_kept),
 	KUNIT_CASE(requester__goes_back_and_skips),
 	KUNIT_CASE(requester__skips_to_read),

@@ -670,6 +670,8 @@ static __cold void arx_completer_rnr(struct arx_qp *qp, u8 syndrome)
 	if (comp->rnr_left != 7)	/* 7: unlimited */
 		comp->rnr_left--;
 	comp->retries_left = qp->attr.retry_cnt;	/* the peer is alive */
+	if (comp->loss)
+		arx_loss_answered(comp->loss);
 	WRITE_ONCE(comp->rnr_wait, true);
 	hrtimer_start(&comp->rnr, arx_completer_rnr_delay(qp, syndrome),
 		      HRTIMER_MODE_REL_SOFT);

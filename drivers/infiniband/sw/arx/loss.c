@@ -45,6 +45,13 @@ static void arx_loss_clear(unsigned long *map, u32 psn, u32 n)
 	bitmap_clear(map, 0, n - first);
 }
 
+/* The peer has taken something: the next interval is short again. */
+static void arx_loss_end_silence(struct arx_loss *loss)
+{
+	loss->silent = 0;
+	loss->answered = false;
+}
+
 /**
  * arx_loss_forget - everything from @una on will be sent again
  * @loss: of a QP
@@ -66,7 +73,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una, u32 back)
 	loss->back = back;
 	loss->holding = false;
 	if (una != loss->seen_una)
-		loss->silent = 0;
+		arx_loss_end_silence(loss);
 	loss->seen_una = una;
 	loss->news = false;
 	loss->probe = false;
@@ -443,7 +450,7 @@ bool arx_loss_watch(struct arx_loss *loss)
 		return false;
 	loss->seen_una = loss->una;
 	loss->news = false;
-	loss->silent = 0;
+	arx_loss_end_silence(loss);
 	return true;
 }
 
@@ -534,7 +541,8 @@ bool arx_loss_hold(struct arx_loss *loss)
  *
  * The first interval of such a packet is short. If the path has become longer
  * than the shortest round trip tells, that costs one RNR NAK too many: the next
- * intervals are long until the peer has made progress.
+ * intervals are long until the peer has made progress. They become longer each
+ * time, unless the peer answers.
  *
  * The round trip of a READ lasts until all of its responses are there, and the
  * peer sends those of earlier READs first. The peer sends a part that is asked
@@ -550,11 +558,26 @@ u64 arx_loss_interval(const struct arx_loss *loss, bool alone)
 
 	if (loss->holding)
 		return max(loss->srtt * loss->late / 4, ARX_LOSS_HOLD);
-	if (alone && loss->srtt && !loss->silent)
+	if (alone && loss->srtt && !loss->silent && !loss->answered)
 		ns = 2 * loss->rtt_min;
 	else if (arx_loss_asks(loss) && loss->ask_rtt)
 		ns = loss->ask_rtt + max(4 * loss->ask_var, loss->ask_rtt / 2);
 	return clamp(ns << loss->silent, ARX_LOSS_LEAST, ARX_LOSS_MOST);
+}
+
+/**
+ * arx_loss_answered - the peer is not ready to receive what was sent
+ * @loss: of a QP
+ *
+ * The path works, so the next intervals need not become longer: a receiver that
+ * is late may refuse a packet many times, and some of these exchanges be lost.
+ *
+ * Context: completer's lock held.
+ */
+void arx_loss_answered(struct arx_loss *loss)
+{
+	loss->answered |= loss->silent;
+	loss->silent = 0;
 }
 
 /**
@@ -579,7 +602,7 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 		return arx_loss_first(loss) != loss->due;
 	}
 	if (heard) {
-		loss->silent = 0;
+		arx_loss_end_silence(loss);
 		return false;
 	}
 	if (loss->silent < ARX_LOSS_SILENT_MAX)

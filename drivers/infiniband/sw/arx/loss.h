@@ -52,6 +52,8 @@
  * @news: a report said something new since then
  * @heard: a report said something new since the retransmission timer expired
  * @silent: expiries of the timer in a row without news
+ * @answered: the peer has answered after such an expiry, but not taken what was
+ *	sent
  * @srtt: smoothed round trip time in ns, 0: unknown
  * @rttvar: its mean deviation in ns
  * @rtt_min: the shortest one in ns
@@ -90,6 +92,7 @@ struct arx_loss {
 	bool news;
 	bool heard;
 	u8 silent;
+	bool answered;
 	u64 srtt;
 	u64 rttvar;
 	u64 rtt_min;
@@ -109,6 +112,7 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 		     u32 nxt, u64 now);
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
+void arx_loss_answered(struct arx_loss *loss);
 bool arx_loss_hold(struct arx_loss *loss);
 void arx_loss_arrived(struct arx_loss *loss, u32 psn, u32 n, u64 now);
 bool arx_loss_may_ask(const struct arx_loss *loss, u32 psn, u32 end, u32 most);

@@ -1165,6 +1165,29 @@ static void arx_rq_cleanup(struct arx_rq *rq)
 	arx_lock_destroy(&rq->lock);
 }
 
+/* Make an SRQ of libarx from what the kernel has created. */
+static int arx_srq_init(struct arx_srq *srq, struct ibv_pd *ibpd,
+			const struct arx_create_srq_resp *resp,
+			uint32_t max_sge)
+{
+	int err;
+
+	err = arx_rq_init(&srq->rq, ibpd->context, &resp->ring, max_sge,
+			  arx_pd_shared(ibpd));
+	if (err)
+		return err;
+	if (!srq->rq.ring.count) {
+		arx_rq_cleanup(&srq->rq);
+		return EPROTO;
+	}
+
+	pthread_mutex_init(&srq->resize_mutex, NULL);
+	srq->srqn = resp->srqn;
+	srq->pd = ibpd;
+	arx_pd_hold(ibpd);
+	return 0;
+}
+
 /**
  * arx_create_srq - create a shared receive queue
  * @ibpd: protection domain
@@ -1189,17 +1212,9 @@ struct ibv_srq *arx_create_srq(struct ibv_pd *ibpd,
 	if (err)
 		goto err_free;
 
-	err = arx_rq_init(&srq->rq, ibpd->context, &resp.drv_payload.ring,
-			  attr->attr.max_sge, arx_pd_shared(ibpd));
-	if (!err && !srq->rq.ring.count)
-		err = EPROTO;
+	err = arx_srq_init(srq, ibpd, &resp.drv_payload, attr->attr.max_sge);
 	if (err)
 		goto err_destroy;
-
-	pthread_mutex_init(&srq->resize_mutex, NULL);
-	srq->srqn = resp.drv_payload.srqn;
-	srq->pd = ibpd;
-	arx_pd_hold(ibpd);
 	return &srq->vsrq.srq;
 
 err_destroy:
@@ -1227,17 +1242,10 @@ static struct ibv_srq *arx_create_xrc_srq(struct ibv_context *ibctx,
 	if (err)
 		goto err_free;
 
-	err = arx_rq_init(&srq->rq, ibctx, &resp.drv_payload.ring,
-			  attr->attr.max_sge, arx_pd_shared(attr->pd));
-	if (!err && !srq->rq.ring.count)
-		err = EPROTO;
+	err = arx_srq_init(srq, attr->pd, &resp.drv_payload,
+			   attr->attr.max_sge);
 	if (err)
 		goto err_destroy;
-
-	pthread_mutex_init(&srq->resize_mutex, NULL);
-	srq->srqn = resp.drv_payload.srqn;
-	srq->pd = attr->pd;
-	arx_pd_hold(attr->pd);
 	srq->cq = to_arx_cq(attr->cq);
 	atomic_fetch_add(&srq->cq->refs, 1);
 	return &srq->vsrq.srq;
@@ -1497,8 +1505,9 @@ static struct arx_cq *arx_qp_cq(struct ibv_cq *ibcq)
  * A thread between ibv_start_poll() and ibv_end_poll() has the lock of a CQ and
  * may create a QP, which takes qp_mutex. So the lock of the CQ comes first.
  */
-static void arx_qp_forget(struct arx_context *ctx, struct arx_qp *qp, bool gone)
+static void arx_qp_forget(struct arx_qp *qp, bool gone)
 {
+	struct arx_context *ctx = to_arx_context(qp->vqp.qp.context);
 	struct arx_cq *scq = arx_qp_cq(qp->vqp.qp.send_cq);
 	struct arx_cq *rcq = arx_qp_cq(qp->vqp.qp.recv_cq);
 
@@ -1782,12 +1791,12 @@ int arx_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask,
 }
 
 /* The kernel has emptied the queues and published its indices. */
-static void arx_qp_reset(struct arx_context *ctx, struct arx_qp *qp)
+static void arx_qp_reset(struct arx_qp *qp)
 {
 	struct arx_sq *sq = &qp->sq;
 	struct arx_rq *rq = &qp->rq;
 
-	arx_qp_forget(ctx, qp, false);
+	arx_qp_forget(qp, false);
 
 	if (sq->ring.count) {
 		arx_lock(&sq->lock);
@@ -1827,7 +1836,7 @@ int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 		return err;
 
 	if (mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RESET)
-		arx_qp_reset(to_arx_context(ibqp->context), to_arx_qp(ibqp));
+		arx_qp_reset(to_arx_qp(ibqp));
 	return 0;
 }
 
@@ -1839,7 +1848,6 @@ int arx_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
  */
 int arx_destroy_qp(struct ibv_qp *ibqp)
 {
-	struct arx_context *ctx = to_arx_context(ibqp->context);
 	struct arx_pd *domain = arx_pd_domain(ibqp->pd);
 	struct arx_qp *qp = to_arx_qp(ibqp);
 	int err;
@@ -1849,7 +1857,7 @@ int arx_destroy_qp(struct ibv_qp *ibqp)
 	if (err)
 		return err;
 
-	arx_qp_forget(ctx, qp, true);
+	arx_qp_forget(qp, true);
 	if (ibqp->send_cq)
 		arx_cq_put(to_arx_cq(ibqp->send_cq));
 	if (ibqp->recv_cq)

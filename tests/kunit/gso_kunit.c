@@ -768,21 +768,31 @@ static void uso__cards(struct kunit *test)
 						  GFP_KERNEL);
 	struct device *parent = kunit_kzalloc(test, sizeof(*parent),
 					      GFP_KERNEL);
+	struct arx_uso_limits most;
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, netdev);
 	KUNIT_ASSERT_NOT_NULL(test, parent);
 	INIT_LIST_HEAD(&netdev->adj_list.lower);
 	netdev->dev.parent = parent;
+	netdev->gso_max_size = 3000;
+	netdev->gso_ipv4_max_size = 4000;
+	netdev->gso_max_segs = 5;
 	for (i = 0; i < ARRAY_SIZE(cards); i++) {
 		netdev->features = NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM |
 				   cards[i].more;
 		netdev->priv_flags = cards[i].flags;
 		rcu_read_lock();
-		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, false),
+		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, false, &most),
 				    cards[i].usable, "%s", cards[i].name);
-		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, true),
+		if (cards[i].usable) {
+			KUNIT_EXPECT_EQ(test, most.bytes, 3000);
+			KUNIT_EXPECT_EQ(test, most.packets, 5);
+		}
+		KUNIT_EXPECT_EQ_MSG(test, arx_uso_usable(netdev, true, &most),
 				    cards[i].usable, "%s", cards[i].name);
+		if (cards[i].usable)
+			KUNIT_EXPECT_EQ(test, most.bytes, 4000);
 		rcu_read_unlock();
 	}
 }

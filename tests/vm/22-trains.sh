@@ -42,7 +42,8 @@ vlan_train_is_seen() {
 # A train on its way to the card is longer than any packet.
 train_is_seen() {
 	h2 timeout 30 tcpdump -q -n -i nic0 -c 1 -U -w - \
-		"greater 9100" >"$scratch/train" &
+		"greater 9100 and (udp port 4791 or (vlan and udp port 4791))" \
+		>"$scratch/train" &
 	local tcpdump=$!
 	until_true 20 test -s "$scratch/train"
 	writes 500
@@ -206,9 +207,15 @@ check seen 60 train_is_seen
 check limit 10 limit 12000
 check limit-seen 60 train_is_seen
 check vlans 60 vlans
-check limit-vlan 60 vlan_train_is_seen
-check no-limit 10 limit 65536
-check vlan-uso 60 uso v1 1000 999999 between vlan "${driver}v1" "${driver}v2"
+if [[ $ARX_KERNEL == 6.12 ]]; then
+	# Its virtio-net splits no packets that have a VLAN tag.
+	check no-limit 10 limit 65536
+	check vlan-uso 60 uso v1 0 0 between vlan "${driver}v1" "${driver}v2"
+else
+	check limit-vlan 60 vlan_train_is_seen
+	check no-limit 10 limit 65536
+	check vlan-uso 60 uso v1 1000 999999 between vlan "${driver}v1" "${driver}v2"
+fi
 check icrc 60 checked
 # The host splits, and GRO joins packets that have a UDP checksum. (A message of
 # one train has an ACK of its own if the receiver is faster than the sender.)

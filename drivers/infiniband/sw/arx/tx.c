@@ -488,17 +488,18 @@ static bool arx_tx_recovers(const struct arx_qp *qp,
 }
 
 /*
- * True if the packets may leave as trains. Packets that are sent again leave by
- * themselves, because the card may be the cause of their loss.
+ * True if the packets may leave as trains of up to @most. Packets that are sent
+ * again leave by themselves, because the card may be the cause of their loss.
  */
 static bool arx_tx_may_train(const struct arx_qp *qp,
-			     const struct arx_tx_out *out)
+			     const struct arx_tx_out *out,
+			     struct arx_uso_limits *most)
 {
 	const struct arx_tx_batch *batch = &out->batch;
 
 	return batch->n > 1 && arx_tx_recovers(qp, out) && !batch->again &&
 	       arx_trial_may(&out->trial) &&
-	       arx_uso_usable(dst_dev_rcu(batch->dst), batch->av->ipv4);
+	       arx_uso_usable(dst_dev_rcu(batch->dst), batch->av->ipv4, most);
 }
 
 /*
@@ -511,10 +512,8 @@ static struct sk_buff *arx_tx_trains(struct arx_qp *qp, struct arx_tx_out *out)
 	struct sk_buff *trains = NULL;
 	struct arx_uso_limits most;
 
-	if (arx_tx_may_train(qp, out)) {
-		most = arx_uso_limits(dst_dev_rcu(batch->dst), batch->av->ipv4);
+	if (arx_tx_may_train(qp, out, &most))
 		trains = arx_uso_make(batch->first, batch->largest, &most);
-	}
 	if (trains) {
 		arx_tx_watch(out, trains);
 		arx_count_add(qp, ICRC_COMPUTED, batch->n);

@@ -50,87 +50,76 @@ static bool arx_uso_is_card(const struct net_device *netdev)
 	       !(netdev->features & NETIF_F_GSO_FRAGLIST);
 }
 
-static bool arx_uso_fits(const struct net_device *netdev, bool ipv4)
+/*
+ * What arx_uso_usable() asks of a netdev and of those below it. @tagged: these
+ * get packets of a VLAN.
+ */
+struct arx_uso_ask {
+	bool ipv4;
+	bool tagged;
+	struct arx_uso_limits *most;
+};
+
+/* The kernel splits packets with two VLAN tags in front of every card. */
+static bool arx_uso_fits(const struct net_device *netdev,
+			 const struct arx_uso_ask *ask)
 {
 	netdev_features_t csum = NETIF_F_HW_CSUM |
-				 (ipv4 ? NETIF_F_IP_CSUM : NETIF_F_IPV6_CSUM);
+				 (ask->ipv4 ? NETIF_F_IP_CSUM :
+					      NETIF_F_IPV6_CSUM);
+	netdev_features_t features = netdev->features;
 
-	return netdev->features & NETIF_F_GSO_UDP_L4 &&
-	       netdev->features & csum &&
-	       (is_vlan_dev(netdev) || arx_uso_is_card(netdev));
+	if (ask->tagged)
+		features &= netdev->vlan_features;
+	return features & NETIF_F_GSO_UDP_L4 && features & csum &&
+	       (arx_uso_is_card(netdev) ||
+		(is_vlan_dev(netdev) && !ask->tagged));
 }
 
-static int arx_uso_fits_not(struct net_device *netdev,
-			    struct netdev_nested_priv *priv)
+/* True if @netdev takes no trains; else its limits hold, too. */
+static int arx_uso_refuses(struct net_device *netdev,
+			   struct netdev_nested_priv *priv)
 {
-	return !arx_uso_fits(netdev, *(bool *)priv->data);
+	const struct arx_uso_ask *ask = priv->data;
+	struct arx_uso_limits *most = ask->most;
+	u32 bytes = ask->ipv4 ? READ_ONCE(netdev->gso_ipv4_max_size) :
+				READ_ONCE(netdev->gso_max_size);
+
+	if (!arx_uso_fits(netdev, ask))
+		return true;
+	most->bytes = min(most->bytes, bytes);
+	most->packets = min_t(u32, most->packets,
+			      READ_ONCE(netdev->gso_max_segs));
+	return false;
 }
 
 /**
  * arx_uso_usable - true if a netdev should get trains
  * @netdev: netdev of the route
  * @ipv4: the packets are IPv4
+ * @most: if true, receives how large a train may be: the kernel splits larger
+ *	ones in front of the card
  *
  * A netdev without a card below it takes joined packets, which cost less, or
  * would split trains at once. A VLAN takes joined packets, too, but its card
- * does not: trains go through the VLAN whole.
+ * does not: trains go through the VLAN whole, if the card splits packets that
+ * have a VLAN tag.
  *
  * Context: RCU read side.
  * Return: true if @netdev is a card that splits trains, or a VLAN on one.
  */
-bool arx_uso_usable(struct net_device *netdev, bool ipv4)
+bool arx_uso_usable(struct net_device *netdev, bool ipv4,
+		    struct arx_uso_limits *most)
 {
-	struct netdev_nested_priv priv = { .data = &ipv4 };
+	struct arx_uso_ask ask = { .ipv4 = ipv4, .most = most };
+	struct netdev_nested_priv priv = { .data = &ask };
 
-	return arx_uso_fits(netdev, ipv4) &&
-	       !netdev_walk_all_lower_dev_rcu(netdev, arx_uso_fits_not, &priv);
-}
-
-static int arx_uso_limit4(struct net_device *netdev,
-			  struct netdev_nested_priv *priv)
-{
-	struct arx_uso_limits *most = priv->data;
-
-	most->bytes = min(most->bytes, READ_ONCE(netdev->gso_ipv4_max_size));
-	most->packets = min_t(u32, most->packets,
-			      READ_ONCE(netdev->gso_max_segs));
-	return 0;
-}
-
-static int arx_uso_limit6(struct net_device *netdev,
-			  struct netdev_nested_priv *priv)
-{
-	struct arx_uso_limits *most = priv->data;
-
-	most->bytes = min(most->bytes, READ_ONCE(netdev->gso_max_size));
-	most->packets = min_t(u32, most->packets,
-			      READ_ONCE(netdev->gso_max_segs));
-	return 0;
-}
-
-/**
- * arx_uso_limits - how large a train may be
- * @netdev: netdev of the route; the kernel splits larger trains in front of it,
- *	or in front of the card of a VLAN
- * @ipv4: the packets are IPv4
- *
- * Context: RCU read side.
- * Return: the limits.
- */
-struct arx_uso_limits arx_uso_limits(struct net_device *netdev, bool ipv4)
-{
-	int (*limit)(struct net_device *netdev,
-		     struct netdev_nested_priv *priv) =
-		ipv4 ? arx_uso_limit4 : arx_uso_limit6;
-	struct arx_uso_limits most = {
-		.bytes = U32_MAX,
-		.packets = ARX_USO_PACKETS,
-	};
-	struct netdev_nested_priv priv = { .data = &most };
-
-	limit(netdev, &priv);
-	netdev_walk_all_lower_dev_rcu(netdev, limit, &priv);
-	return most;
+	most->bytes = U32_MAX;
+	most->packets = ARX_USO_PACKETS;
+	if (arx_uso_refuses(netdev, &priv))
+		return false;
+	ask.tagged = is_vlan_dev(netdev);
+	return !netdev_walk_all_lower_dev_rcu(netdev, arx_uso_refuses, &priv);
 }
 
 /**
@@ -222,7 +211,7 @@ static struct sk_buff *arx_uso_alloc(const struct arx_uso_at *at, u32 headroom,
 	u32 room = min_t(u32, SKB_WITH_OVERHEAD(memory), at->most.bytes);
 	u32 bytes;
 
-	*n = arx_uso_count(at, room > headroom ? room - headroom : 0, &bytes);
+	*n = arx_uso_count(at, room - headroom, &bytes);
 	return alloc_skb(headroom + bytes, gfp | __GFP_NOWARN);
 }
 
@@ -259,7 +248,7 @@ static struct sk_buff *arx_uso_train(struct arx_uso_at *at, u32 headroom)
  * arx_uso_make - make trains of packets
  * @list: packets and super-packets, linked by ->next; each begins with its BTH
  * @size: bytes of the largest packet
- * @most: from arx_uso_limits()
+ * @most: from arx_uso_usable()
  *
  * A card writes UDP checksums into the packets of a train, and packets with and
  * without a checksum are not joined by the receiver's GRO. So packets between

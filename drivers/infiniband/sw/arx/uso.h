@@ -15,8 +15,8 @@ struct arx_uso_limits {
 	u32 packets;
 };
 
-bool arx_uso_usable(struct net_device *netdev, bool ipv4);
-struct arx_uso_limits arx_uso_limits(struct net_device *netdev, bool ipv4);
+bool arx_uso_usable(struct net_device *netdev, bool ipv4,
+		    struct arx_uso_limits *most);
 struct sk_buff *arx_uso_make(struct sk_buff *list, u32 size,
 			     const struct arx_uso_limits *most);
 void arx_uso_finish(struct sk_buff *skb);

@@ -211,7 +211,7 @@ bool arx_completer_set_failed(struct arx_qp *qp, enum ib_wc_status status)
 /**
  * arx_completer_knows - true if the peer has named a PSN from @psn on
  * @comp: of a QP
- * @psn: at least the oldest PSN that was not acknowledged a moment ago
+ * @psn: PSNs before it have been sent
  *
  * Context: completer's lock held.
  * Return: true if the peer has acknowledged, reported or answered one of them.

@@ -111,7 +111,7 @@ static struct sk_buff *arx_keep_tail(struct sk_buff *skb)
 	return skb;
 }
 
-/* True if no packet was cut off the run: it would still be linked. */
+/* True if @run has all of its packets: those that are cut off stay linked. */
 static bool arx_keep_is_uncut(const struct arx_run *run)
 {
 	return run->payload.skb.cur == run->packets && !run->payload.skb.off &&

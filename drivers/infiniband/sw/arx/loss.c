@@ -576,7 +576,8 @@ u64 arx_loss_interval(const struct arx_loss *loss, bool alone)
  */
 void arx_loss_answered(struct arx_loss *loss)
 {
-	loss->answered |= loss->silent;
+	if (loss->silent)
+		loss->answered = true;
 	loss->silent = 0;
 }
 

@@ -588,8 +588,8 @@ struct arx_comp {
  * @late: continues copies on this machine, without a @worker
  * @late_link: in the list of @worker; under its lock
  * @pd_link: UD QP of an application: in arx_pd.datagram_qps
- * @modify_lock: held to the end of a state change, so that it does not end
- *	timers of the state after the next one; taken before all others
+ * @modify_lock: held by a change of attributes until it has ended the timers,
+ *	so that it does not end those of the next change; the outermost lock
  * @tx_full_at: when a stage last found @tx_sk full, in ns
  * @cnp_sent: when the last CNP was sent, in units of 1024 ns, 0: never; see
  *	cnp.c

@@ -186,20 +186,50 @@ static void gso__split_of_linear(struct kunit *test)
 	expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
 }
 
-/* From GRO: real ICRCs, and lengths by the rule. */
-static void split_of_checked(struct kunit *test, u8 opcode, const u32 *len)
+/*
+ * A firewall had the stack move bytes to the first packet: up to the middle of
+ * the second one, all of that, or more. Afterwards the packets are the same.
+ */
+static void gso__split_of_pulled(struct kunit *test)
+{
+	static const int more[] = { 1, 8, 12, 15 };
+	const u32 *len = test->param_value;
+	struct packets *p;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(more); i++) {
+		p = join(test, len, 4096);
+		KUNIT_ASSERT_TRUE(test, pskb_may_pull(p->skb,
+						      len[0] + more[i]));
+		KUNIT_ASSERT_TRUE(test, skb_has_frag_list(p->skb));
+		expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
+
+		p = join(test, len, 4096);
+		KUNIT_ASSERT_TRUE(test, pskb_may_pull(p->skb, len[0] + len[1] +
+							      i * more[i]));
+		KUNIT_ASSERT_TRUE(test, skb_has_frag_list(p->skb));
+		expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
+	}
+}
+
+/*
+ * From GRO: real ICRCs, and lengths by the rule. The stack has moved the first
+ * @pulled bytes to the first packet.
+ */
+static void split_of_checked(struct kunit *test, u8 opcode, const u32 *len,
+			     u32 pulled)
 {
 	struct packets *p = join(test, len, 4096);
 	u8 icrc[] = { 0xff, 0xff, 0xff, 0xff };
 	int end = 0;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, skb_linearize(p->skb), 0);
+	KUNIT_ASSERT_TRUE(test, pskb_may_pull(p->skb, pulled));
 	p->data[0] = opcode;
 	p->skb->data[0] = opcode;
 	for (i = 0; i < PACKETS; i++) {
 		end += len[i];
-		memcpy(p->skb->data + end - ARX_ICRC_LEN, icrc, sizeof(icrc));
+		skb_store_bits(p->skb, end - ARX_ICRC_LEN, icrc, sizeof(icrc));
 	}
 	skb_shinfo(p->skb)->gso_size = len[1];
 	skb_shinfo(p->skb)->gso_type = ARX_GSO_TYPE;
@@ -211,10 +241,16 @@ static void gso__split_of_checked(struct kunit *test)
 	static const u32 message[] = { 1056, 1040, 1040, 1040, 1040, 20 };
 	static const u32 rest_of_one[] = { 1040, 1040, 1040, 1040, 1040, 20 };
 	static const u32 whole[] = { 40, 40, 40, 40, 40, 40 };
+	static const u32 more[] = { 0, 20, 40, 60, 200 };
+	int i;
 
-	split_of_checked(test, 0x06, message);		/* WRITE first */
-	split_of_checked(test, 0x07, rest_of_one);	/* WRITE middle */
-	split_of_checked(test, 0x0a, whole);		/* WRITE only */
+	for (i = 0; i < ARRAY_SIZE(more); i++) {
+		/* WRITE first, middle, only */
+		split_of_checked(test, 0x06, message, 1056 + more[i]);
+		split_of_checked(test, 0x06, message, 1056 + 20 * more[i]);
+		split_of_checked(test, 0x07, rest_of_one, 1040 + 20 * more[i]);
+		split_of_checked(test, 0x0a, whole, 40 + more[i]);
+	}
 }
 
 /*
@@ -824,6 +860,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(gso__split, shape_gen_params),
 	KUNIT_CASE_PARAM(gso__split_of_a_clone, shape_gen_params),
 	KUNIT_CASE_PARAM(gso__split_of_linear, shape_gen_params),
+	KUNIT_CASE_PARAM(gso__split_of_pulled, shape_gen_params),
 	KUNIT_CASE(gso__split_of_checked),
 	KUNIT_CASE(gso__split_of_train),
 	KUNIT_CASE(gso__lengths_that_cannot_be),

@@ -87,6 +87,37 @@ joining() {
 	(( runs >= 256 && batches * 2 < runs ))
 }
 
+# A firewall writes to the second of two joined packets. The stack moves the
+# bytes up to there to the first packet; both remain what they were.
+# changed NAME CHANGE...: `list=2` of 16 bytes are exchanged nevertheless
+changed() {
+	h1 nft "table ip opcodes { chain out { type filter hook output priority 0; udp dport 4791 meta length 92 counter ${*:2}; }; }"
+	verify -f 2 -a "h1:$dev1" -b "h2:$dev2" \
+		"$1: gid=v4 op=send size=16 list=2 count=8"
+	h1 nft list table ip opcodes | grep -o 'counter packets [1-9].*'
+	h1 nft delete table ip opcodes
+}
+second_written() {
+	local refused
+	refused=$(counter "$dev2" send_nak h2)
+	changed written '@th,336,16 set 0xffff'
+	refused=$(($(counter "$dev2" send_nak h2) - refused))
+	echo "$refused NAKs"
+	(( ! refused ))
+}
+
+# The second packet becomes a datagram to QP 1. Only the first packet has an IP
+# header and a netdev. When the sender sends the message again, the message is
+# alone.
+second_datagram() {
+	local malformed
+	malformed=$(counter "$dev2" rcvd_malformed h2)
+	changed datagram '@th,320,8 set 0x64 @th,360,24 set 1'
+	malformed=$(($(counter "$dev2" rcvd_malformed h2) - malformed))
+	echo "$malformed malformed packets"
+	(( malformed ))
+}
+
 # A program sends pages of a file that it may only read. h2 takes the packets
 # for ESP in UDP and decrypts them: the BTH's first word, opcode and P_Key, is
 # the SPI. Up to 4088 bytes are a message of one packet; 6104 bytes and more are
@@ -145,6 +176,8 @@ hosts
 check verbs 60 h1 hostile verbs "$dev1"
 check errors 60 h1 hostile errors "$dev1"
 check srq 30 h1 hostile srq "$dev1"
+check second-written 60 second_written
+check second-datagram 60 second_datagram
 unharmed commands h1 hostile commands "$dev1" $seconds
 kicks=$(counter "$dev1" kicks h1) errors=$(counter "$dev1" send_err h1)
 unharmed rings h1 hostile rings "$dev1" $seconds

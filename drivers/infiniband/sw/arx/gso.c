@@ -330,6 +330,29 @@ static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
 	return rest;
 }
 
+/* True if a packet that ends at @end has this length, by its own trailer. */
+static bool arx_gso_ends(struct sk_buff *skb, int end)
+{
+	return end >= (int)sizeof(__le32) &&
+	       arx_gso_last_len(skb, end, 1) == end;
+}
+
+/*
+ * True if the list begins with the second packet. A firewall or a BPF program
+ * that reads or writes behind the first packet has the stack move bytes from
+ * the list there. Then either the bytes before the list end in the middle of a
+ * packet and the list begins in the same one, or they are several packets.
+ */
+static bool arx_gso_list_is_whole(struct sk_buff *skb)
+{
+	struct sk_buff *second = skb_shinfo(skb)->frag_list;
+	int first = skb_pagelen(skb);
+
+	if (arx_gso_is_checked(skb))
+		return first == arx_gso_first_len(skb);
+	return arx_gso_ends(skb, first) && arx_gso_ends(second, second->len);
+}
+
 /**
  * arx_gso_split - split joined packets
  * @skb: from the first packet's BTH on; becomes the first packet
@@ -347,6 +370,9 @@ struct sk_buff *arx_gso_split(struct sk_buff *skb, bool copy)
 	struct sk_buff *rest;
 
 	if (skb_unclone(skb, GFP_ATOMIC))
+		return ERR_PTR(-ENOMEM);
+	if (skb_has_frag_list(skb) && !arx_gso_list_is_whole(skb) &&
+	    skb_linearize(skb))
 		return ERR_PTR(-ENOMEM);
 	if (skb_has_frag_list(skb))
 		rest = arx_gso_split_list(skb);

@@ -33,6 +33,7 @@
 #include "hostile.h"
 
 static int bad;
+static char first_bad[200];
 
 int make_dmabuf(size_t size)
 {
@@ -106,20 +107,23 @@ void expect(bool good, const char *format, ...)
 {
 	va_list args;
 
+	char what[200];
+
 	if (good)
 		return;
-	bad++;
 	va_start(args, format);
-	printf("#   ");
-	vprintf(format, args);
-	printf("\n");
+	vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
+	printf("#   %s\n", what);
+	if (!bad++)
+		memcpy(first_bad, what, sizeof(first_bad));
 }
 
 void print_result(const char *name)
 {
 	if (bad)
-		printf("not ok %s: %d things went wrong\n", name, bad);
+		printf("not ok %s: %d things went wrong: %s\n", name, bad,
+		       first_bad);
 	else
 		printf("ok %s\n", name);
 }

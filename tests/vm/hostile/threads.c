@@ -13,6 +13,8 @@
  * a while hangs in a verb, which is printed.
  */
 #define _GNU_SOURCE		/* for pthread_tryjoin_np() */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,6 +35,8 @@
 #define GROUPS		4
 /* seconds; all threads share the one CPU of the debug kernel */
 #define HANG		120
+/* seconds for what did not happen in time */
+#define LONGER		60
 
 enum kind { PD, CQ, SRQ, XRC_SRQ, MR, MW, AH, QP, KINDS };
 
@@ -809,6 +813,46 @@ static void *work(void *arg)
 	return NULL;
 }
 
+static void print_lines(const char *task, const char *name)
+{
+	char path[300], line[200];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/%s", task, name);
+	file = fopen(path, "r");
+	if (!file)
+		return;
+	while (fgets(line, sizeof(line), file))
+		printf("#   task %s %s", task, line);
+	fclose(file);
+}
+
+/* Where each thread is, in the kernel and at which of its system calls. */
+static void print_stacks(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+
+	while (tasks && (task = readdir(tasks))) {
+		if (!isdigit(task->d_name[0]))
+			continue;
+		print_lines(task->d_name, "syscall");
+		print_lines(task->d_name, "stack");
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
+/*
+ * True if the threads may stop. Few requests of rude threads succeed, so that
+ * in a short time none may have.
+ */
+static bool time_is_over(double end)
+{
+	return now() > end &&
+	       ((completions && events) || now() > end + LONGER);
+}
+
 /*
  * Wait until the time is over and all threads have ended. False: a thread
  * hangs.
@@ -823,7 +867,7 @@ static bool watch(int count, int seconds)
 		since[i] = now();
 	while (ended < count) {
 		usleep(100000);
-		stop = now() > end;
+		stop = time_is_over(end);
 		for (i = 0, ended = 0; i < count; i++) {
 			if (workers[i].thread && stop &&
 			    !pthread_tryjoin_np(workers[i].thread, NULL))
@@ -836,6 +880,7 @@ static bool watch(int count, int seconds)
 			} else if (now() - since[i] > HANG) {
 				expect(false, "a thread hangs in %s",
 				       workers[i].verb);
+				print_stacks();
 				return false;
 			}
 		}

@@ -56,14 +56,13 @@ static inline bool arx_congestion_measures(const struct arx_qp *qp)
 {
 	const struct arx_comp *comp = &qp->comp;
 
-	if (qp->cc == ARX_CC_FIXED)
+	if (qp->cc == ARX_CC_FIXED || READ_ONCE(qp->req.local))
 		return false;
 	if (likely(!READ_ONCE(comp->cc)) &&
 	    (READ_ONCE(comp->trip.near) ||
 	     READ_ONCE(comp->trip.tick) == arx_congestion_tick()))
 		return false;
-	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt) &&
-	       !READ_ONCE(qp->req.local);
+	return READ_ONCE(comp->una) != READ_ONCE(qp->req.nxt);
 }
 
 /**

@@ -338,9 +338,11 @@ static void arx_rdatomic_count(struct arx_qp *qp, enum arx_op op)
  * The peer has the responses before @psn. This ends the trial of a train that
  * is among them.
  */
-static void arx_rdatomic_arrived(struct arx_qp *qp, u32 psn)
+static __always_inline void arx_rdatomic_arrived(struct arx_qp *qp, u32 psn)
 {
-	if (arx_trial_ends(&qp->resp.out.trial, psn))
+	struct arx_trial *trial = &qp->resp.out.trial;
+
+	if (unlikely(trial->state) && arx_trial_ends(trial, psn))
 		arx_count(qp, LOST_USO);
 }
 

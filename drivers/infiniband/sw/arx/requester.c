@@ -177,7 +177,7 @@ static void arx_requester_count(struct arx_qp *qp, const struct arx_swqe *swqe)
  * Copy and check the next WQE of the ring. PSNs are assigned here, so that a
  * WQE keeps its PSNs for all retransmissions.
  */
-static enum arx_turn arx_requester_fetch(struct arx_qp *qp)
+static __always_inline enum arx_turn arx_requester_fetch(struct arx_qp *qp)
 {
 	struct arx_req *req = &qp->req;
 	struct arx_swqe *swqe;
@@ -835,14 +835,16 @@ static bool arx_requester_may_place(struct arx_qp *qp, struct arx_swqe *swqe,
 
 /*
  * The flight size tells a peer which of its responses have arrived: responses
- * are not acknowledged. 0 for a peer that does not report.
+ * are not acknowledged. 0 for a peer that does not report, and for one on this
+ * machine, whose responses are no packets.
  */
 static u8 arx_requester_flight(const struct arx_qp *qp)
 {
 	u32 una = arx_published(&qp->comp.una);
 
-	return READ_ONCE(qp->comp.reports) ?
-		       arx_flight((qp->req.psn - una) & ARX_PSN_MASK) : 0;
+	if (!READ_ONCE(qp->comp.reports) || READ_ONCE(qp->req.local))
+		return 0;
+	return arx_flight((qp->req.psn - una) & ARX_PSN_MASK);
 }
 
 /*

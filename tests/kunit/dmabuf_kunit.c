@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* dmabuf.c: which buffers are taken, and that each use ends. */
 
+#include <kunit/device.h>
 #include <kunit/test.h>
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>
@@ -20,14 +21,20 @@ static unsigned long no_page;
  * struct exporter - what an exporter of one buffer does and has seen
  * @mem: the memory
  * @iomem: the memory claims to be that of a card
+ * @attach_err: result of attach
  * @begin_err: result of begin_cpu_access
+ * @attached: devices that are attached
+ * @pins: pins of their attachments
  * @maps: mappings that have not ended
  * @uses: uses that have begun and not ended
  */
 struct exporter {
 	void *mem;
 	bool iomem;
+	int attach_err;
 	int begin_err;
+	int attached;
+	int pins;
 	int maps;
 	int uses;
 };
@@ -45,6 +52,37 @@ static void no_unmap(struct dma_buf_attachment *attach, struct sg_table *sgt,
 
 static void no_release(struct dma_buf *buf)
 {
+}
+
+static int do_attach(struct dma_buf *buf, struct dma_buf_attachment *attach)
+{
+	struct exporter *e = buf->priv;
+
+	if (!e->attach_err)
+		e->attached++;
+	return e->attach_err;
+}
+
+static void do_detach(struct dma_buf *buf, struct dma_buf_attachment *attach)
+{
+	struct exporter *e = buf->priv;
+
+	e->attached--;
+}
+
+static int do_pin(struct dma_buf_attachment *attach)
+{
+	struct exporter *e = attach->dmabuf->priv;
+
+	e->pins++;
+	return 0;
+}
+
+static void do_unpin(struct dma_buf_attachment *attach)
+{
+	struct exporter *e = attach->dmabuf->priv;
+
+	e->pins--;
 }
 
 static int do_vmap(struct dma_buf *buf, struct iosys_map *map)
@@ -83,14 +121,25 @@ static int do_end(struct dma_buf *buf, enum dma_data_direction dir)
 	return 0;
 }
 
+#define OPS \
+	.attach = do_attach, \
+	.detach = do_detach, \
+	.map_dma_buf = no_map, \
+	.unmap_dma_buf = no_unmap, \
+	.release = no_release, \
+	.vmap = do_vmap, \
+	.vunmap = do_vunmap, \
+	.begin_cpu_access = do_begin, \
+	.end_cpu_access = do_end
+
 static const struct dma_buf_ops ops = {
-	.map_dma_buf = no_map,
-	.unmap_dma_buf = no_unmap,
-	.release = no_release,
-	.vmap = do_vmap,
-	.vunmap = do_vunmap,
-	.begin_cpu_access = do_begin,
-	.end_cpu_access = do_end,
+	OPS,
+};
+
+static const struct dma_buf_ops ops_with_pin = {
+	OPS,
+	.pin = do_pin,
+	.unpin = do_unpin,
 };
 
 static const struct dma_buf_ops ops_without_vmap = {
@@ -116,16 +165,38 @@ static struct dma_buf *export(struct kunit *test, struct exporter *e,
 	return buf;
 }
 
-static void dmabuf__pages(struct kunit *test)
+/* A device to attach, and memory to export. */
+static struct device *prepare(struct kunit *test, struct exporter *e)
 {
-	struct exporter e = { .mem = vmalloc(PAGES * PAGE_SIZE) };
+	struct device *dev = kunit_device_register(test, "arx");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+	e->mem = vmalloc(PAGES * PAGE_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, e->mem);
+	return dev;
+}
+
+/* Nothing is in use any more. */
+static void expect_ended(struct kunit *test, const struct exporter *e)
+{
+	KUNIT_EXPECT_EQ(test, e->attached, 0);
+	KUNIT_EXPECT_EQ(test, e->pins, 0);
+	KUNIT_EXPECT_EQ(test, e->maps, 0);
+	KUNIT_EXPECT_EQ(test, e->uses, 0);
+}
+
+static void pages_of(struct kunit *test, const struct dma_buf_ops *by)
+{
+	struct exporter e = {};
+	struct device *dev = prepare(test, &e);
 	struct arx_dmabuf buf = {};
 	u8 *page;
 
-	KUNIT_ASSERT_NOT_NULL(test, e.mem);
 	memset(e.mem, 7, PAGES * PAGE_SIZE);
-	buf.buf = export(test, &e, &ops);
-	KUNIT_ASSERT_EQ(test, arx_dmabuf_begin(&buf), 0);
+	buf.buf = export(test, &e, by);
+	KUNIT_ASSERT_EQ(test, arx_dmabuf_begin(&buf, dev), 0);
+	KUNIT_EXPECT_EQ(test, e.attached, 1);
+	KUNIT_EXPECT_EQ(test, e.pins, !!by->pin);
 	KUNIT_EXPECT_EQ(test, e.maps, 1);
 	KUNIT_EXPECT_EQ(test, e.uses, 1);
 	page = arx_dmabuf_page(&buf, 2);
@@ -134,31 +205,42 @@ static void dmabuf__pages(struct kunit *test)
 	page[5] = 9;
 	KUNIT_EXPECT_EQ(test, ((u8 *)e.mem)[2 * PAGE_SIZE + 5], 9);
 	arx_dmabuf_end(&buf);
-	KUNIT_EXPECT_EQ(test, e.maps, 0);
-	KUNIT_EXPECT_EQ(test, e.uses, 0);
+	expect_ended(test, &e);
 	dma_buf_put(buf.buf);
 	vfree(e.mem);
+}
+
+static void dmabuf__pages(struct kunit *test)
+{
+	pages_of(test, &ops);
+}
+
+static void dmabuf__pages_pinned(struct kunit *test)
+{
+	pages_of(test, &ops_with_pin);
 }
 
 /* Each refusal undoes what was done. */
 static void dmabuf__refused(struct kunit *test)
 {
-	struct exporter e = { .mem = vmalloc(PAGES * PAGE_SIZE) };
+	struct exporter e = {};
+	struct device *dev = prepare(test, &e);
 	struct arx_dmabuf buf = {};
 
-	KUNIT_ASSERT_NOT_NULL(test, e.mem);
-	buf.buf = export(test, &e, &ops);
+	buf.buf = export(test, &e, &ops_with_pin);
+	e.attach_err = -ENOTSUPP;
+	KUNIT_EXPECT_EQ(test, arx_dmabuf_begin(&buf, dev), -ENOTSUPP);
+	e.attach_err = 0;
 	e.iomem = true;
-	KUNIT_EXPECT_EQ(test, arx_dmabuf_begin(&buf), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, arx_dmabuf_begin(&buf, dev), -EOPNOTSUPP);
 	e.iomem = false;
 	e.begin_err = -ERESTARTSYS;
-	KUNIT_EXPECT_EQ(test, arx_dmabuf_begin(&buf), -ERESTARTSYS);
-	KUNIT_EXPECT_EQ(test, e.maps, 0);
-	KUNIT_EXPECT_EQ(test, e.uses, 0);
+	KUNIT_EXPECT_EQ(test, arx_dmabuf_begin(&buf, dev), -ERESTARTSYS);
+	expect_ended(test, &e);
 	dma_buf_put(buf.buf);
 
 	buf.buf = export(test, &e, &ops_without_vmap);
-	KUNIT_EXPECT_EQ(test, arx_dmabuf_begin(&buf), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, arx_dmabuf_begin(&buf, dev), -EOPNOTSUPP);
 	dma_buf_put(buf.buf);
 	vfree(e.mem);
 }
@@ -166,20 +248,19 @@ static void dmabuf__refused(struct kunit *test)
 /* An exporter maps memory of a card as if it were the kernel's. */
 static void dmabuf__no_struct_page(struct kunit *test)
 {
-	struct exporter e = { .mem = vmalloc(PAGES * PAGE_SIZE) };
+	struct exporter e = {};
+	struct device *dev = prepare(test, &e);
 	struct arx_dmabuf buf = {};
 	int err;
 
-	KUNIT_ASSERT_NOT_NULL(test, e.mem);
 	buf.buf = export(test, &e, &ops);
 	no_page = vmalloc_to_pfn(e.mem + PAGE_SIZE);
-	err = arx_dmabuf_begin(&buf);
+	err = arx_dmabuf_begin(&buf, dev);
 	KUNIT_EXPECT_EQ(test, err, -EOPNOTSUPP);
 	if (!err)
 		arx_dmabuf_end(&buf);
 	no_page = 0;
-	KUNIT_EXPECT_EQ(test, e.maps, 0);
-	KUNIT_EXPECT_EQ(test, e.uses, 0);
+	expect_ended(test, &e);
 	dma_buf_put(buf.buf);
 	vfree(e.mem);
 }
@@ -187,15 +268,16 @@ static void dmabuf__no_struct_page(struct kunit *test)
 /* Numbers that name no buffer. */
 static void dmabuf__no_buffer(struct kunit *test)
 {
-	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(-1, 0, 0, false),
+	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(NULL, -1, 0, 0, false),
 			    ERR_PTR(-EOPNOTSUPP));
-	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(1 << 20, 0, PAGE_SIZE,
-						 false),
+	KUNIT_EXPECT_PTR_EQ(test, arx_dmabuf_get(NULL, 1 << 20, 0,
+						 PAGE_SIZE, false),
 			    ERR_PTR(-EBADF));
 }
 
 static struct kunit_case dmabuf_cases[] = {
 	KUNIT_CASE(dmabuf__pages),
+	KUNIT_CASE(dmabuf__pages_pinned),
 	KUNIT_CASE(dmabuf__refused),
 	KUNIT_CASE(dmabuf__no_struct_page),
 	KUNIT_CASE(dmabuf__no_buffer),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * A dma-buf exporter that moves its buffers to other memory, and revokes them,
- * when a program says so. Like any exporter it keeps a buffer in place while
- * the buffer is mapped for the kernel. It poisons memory that a buffer has
- * left, so that an importer that goes on to use that memory is noticed, and
- * warns if anybody holds the memory's pages.
+ * when a program says so. As with the drivers of some GPUs, a buffer that is
+ * mapped for the kernel stays in place only while a device is attached to the
+ * buffer, or only while the attachment is pinned. It poisons memory that a
+ * buffer has left, so that an importer that goes on to use that memory is
+ * noticed, and warns if anybody holds the memory's pages.
  */
 
 #include <linux/dma-buf.h>
@@ -24,12 +25,14 @@
 /**
  * struct movable - a buffer; changes under its reservation
  * @n: pages
+ * @keeps: attachments, or pins, that keep it in place
  * @vaddr: mapped for the kernel, or NULL
  * @revoked: nobody gets at it any more
  * @pages: its memory
  */
 struct movable {
 	unsigned int n;
+	unsigned int keeps;
 	void *vaddr;
 	bool revoked;
 	struct page *pages[];
@@ -42,6 +45,87 @@ static void leave_page(struct page *page)
 	__free_page(page);
 }
 
+static void movable_free(struct movable *m)
+{
+	while (m->n)
+		leave_page(m->pages[--m->n]);
+	kfree(m);
+}
+
+static struct movable *movable_alloc(unsigned int n)
+{
+	struct movable *m = kzalloc(struct_size(m, pages, n), GFP_KERNEL);
+
+	if (!m)
+		return NULL;
+	for (; m->n < n; m->n++) {
+		m->pages[m->n] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		if (!m->pages[m->n]) {
+			movable_free(m);
+			return NULL;
+		}
+	}
+	return m;
+}
+
+static int movable_move(struct movable *m)
+{
+	struct movable *to = movable_alloc(m->n);
+	unsigned int i;
+
+	if (!to)
+		return -ENOMEM;
+	for (i = 0; i < m->n; i++) {
+		copy_highpage(to->pages[i], m->pages[i]);
+		swap(to->pages[i], m->pages[i]);
+	}
+	movable_free(to);
+	return 0;
+}
+
+static int movable_attach(struct dma_buf *buf,
+			  struct dma_buf_attachment *attach)
+{
+	struct movable *m = buf->priv;
+
+	dma_resv_lock(buf->resv, NULL);
+	m->keeps++;
+	dma_resv_unlock(buf->resv);
+	return 0;
+}
+
+static void movable_detach(struct dma_buf *buf,
+			   struct dma_buf_attachment *attach)
+{
+	struct movable *m = buf->priv;
+
+	dma_resv_lock(buf->resv, NULL);
+	m->keeps--;
+	dma_resv_unlock(buf->resv);
+}
+
+/* Under the reservation. As GPUs do, it may move the buffer to pin it. */
+static int movable_pin(struct dma_buf_attachment *attach)
+{
+	struct movable *m = attach->dmabuf->priv;
+	int err = 0;
+
+	if (!m->keeps) {
+		dma_buf_invalidate_mappings(attach->dmabuf);
+		err = movable_move(m);
+	}
+	if (!err)
+		m->keeps++;
+	return err;
+}
+
+static void movable_unpin(struct dma_buf_attachment *attach)
+{
+	struct movable *m = attach->dmabuf->priv;
+
+	m->keeps--;
+}
+
 static struct sg_table *movable_map(struct dma_buf_attachment *attach,
 				    enum dma_data_direction dir)
 {
@@ -51,13 +135,6 @@ static struct sg_table *movable_map(struct dma_buf_attachment *attach,
 static void movable_unmap(struct dma_buf_attachment *attach,
 			  struct sg_table *sgt, enum dma_data_direction dir)
 {
-}
-
-static void movable_free(struct movable *m)
-{
-	while (m->n)
-		leave_page(m->pages[--m->n]);
-	kfree(m);
 }
 
 static void movable_release(struct dma_buf *buf)
@@ -92,7 +169,9 @@ static int movable_begin(struct dma_buf *buf, enum dma_data_direction dir)
 	return READ_ONCE(m->revoked) ? -ENODEV : 0;
 }
 
-static const struct dma_buf_ops movable_ops = {
+static const struct dma_buf_ops attached_ops = {
+	.attach = movable_attach,
+	.detach = movable_detach,
 	.map_dma_buf = movable_map,
 	.unmap_dma_buf = movable_unmap,
 	.release = movable_release,
@@ -101,23 +180,18 @@ static const struct dma_buf_ops movable_ops = {
 	.begin_cpu_access = movable_begin,
 };
 
-static struct movable *movable_alloc(unsigned int n)
-{
-	struct movable *m = kzalloc(struct_size(m, pages, n), GFP_KERNEL);
+static const struct dma_buf_ops pinned_ops = {
+	.pin = movable_pin,
+	.unpin = movable_unpin,
+	.map_dma_buf = movable_map,
+	.unmap_dma_buf = movable_unmap,
+	.release = movable_release,
+	.vmap = movable_vmap,
+	.vunmap = movable_vunmap,
+	.begin_cpu_access = movable_begin,
+};
 
-	if (!m)
-		return NULL;
-	for (; m->n < n; m->n++) {
-		m->pages[m->n] = alloc_page(GFP_KERNEL | __GFP_ZERO);
-		if (!m->pages[m->n]) {
-			movable_free(m);
-			return NULL;
-		}
-	}
-	return m;
-}
-
-static long exporter_make(unsigned long size)
+static long exporter_make(unsigned long size, const struct dma_buf_ops *ops)
 {
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 	struct dma_buf *buf;
@@ -129,7 +203,7 @@ static long exporter_make(unsigned long size)
 	m = movable_alloc(DIV_ROUND_UP(size, PAGE_SIZE));
 	if (!m)
 		return -ENOMEM;
-	info.ops = &movable_ops;
+	info.ops = ops;
 	info.size = m->n * PAGE_SIZE;
 	info.flags = O_RDWR;
 	info.priv = m;
@@ -144,21 +218,6 @@ static long exporter_make(unsigned long size)
 	return fd;
 }
 
-static int movable_move(struct movable *m)
-{
-	struct movable *to = movable_alloc(m->n);
-	unsigned int i;
-
-	if (!to)
-		return -ENOMEM;
-	for (i = 0; i < m->n; i++) {
-		copy_highpage(to->pages[i], m->pages[i]);
-		swap(to->pages[i], m->pages[i]);
-	}
-	movable_free(to);
-	return 0;
-}
-
 static long exporter_change(int fd, bool revoke)
 {
 	struct dma_buf *buf = dma_buf_get(fd);
@@ -167,13 +226,13 @@ static long exporter_change(int fd, bool revoke)
 
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
-	if (buf->ops != &movable_ops) {
+	if (buf->ops != &attached_ops && buf->ops != &pinned_ops) {
 		dma_buf_put(buf);
 		return -EINVAL;
 	}
 	m = buf->priv;
 	dma_resv_lock(buf->resv, NULL);
-	if (m->vaddr) {
+	if (m->keeps) {
 		err = -EBUSY;
 	} else {
 		dma_buf_invalidate_mappings(buf);
@@ -192,7 +251,9 @@ static long exporter_ioctl(struct file *file, unsigned int cmd,
 {
 	switch (cmd) {
 	case EXPORTER_MAKE:
-		return exporter_make(arg);
+		return exporter_make(arg, &attached_ops);
+	case EXPORTER_MAKE_PINNED:
+		return exporter_make(arg, &pinned_ops);
 	case EXPORTER_MOVE:
 	case EXPORTER_REVOKE:
 		return exporter_change(arg, cmd == EXPORTER_REVOKE);

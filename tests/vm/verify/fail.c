@@ -3559,9 +3559,9 @@ static bool dmabuf_of_heap(const struct config *c)
 /* A buffer of arx_exporter.ko. */
 static int exporter;
 
-static int make_movable(size_t size)
+static int make_movable(unsigned long make, size_t size)
 {
-	return exporter < 0 ? -1 : ioctl(exporter, EXPORTER_MAKE, size);
+	return exporter < 0 ? -1 : ioctl(exporter, make, size);
 }
 
 static void change_buffer(unsigned long change, int fd, int err)
@@ -3621,14 +3621,14 @@ static void use_movable(struct end *e, int fd, int round)
 }
 
 /* An exporter that moves its buffer whenever it may, and revokes it at last. */
-static bool dmabuf_moved(const struct config *c)
+static bool moved_case(const struct config *c, unsigned long make)
 {
 	int fd = 0, other, round;
 	struct end e;
 
 	exporter = open("/dev/arx-exporter", O_RDWR | O_CLOEXEC);
 	if (is(B))
-		fd = make_movable(MEM);
+		fd = make_movable(make, MEM);
 	ctl_swap(&fd, &other, sizeof(fd));
 	if (fd < 0 || other < 0)
 		return skipped("no such buffer here");
@@ -3652,6 +3652,18 @@ static bool dmabuf_moved(const struct config *c)
 		close(fd);
 	close(exporter);
 	return !has_failed();
+}
+
+/* Attachments keep the buffer in place. */
+static bool dmabuf_moved(const struct config *c)
+{
+	return moved_case(c, EXPORTER_MAKE);
+}
+
+/* Pins of attachments do. */
+static bool dmabuf_pinned(const struct config *c)
+{
+	return moved_case(c, EXPORTER_MAKE_PINNED);
 }
 
 /* ---- objects of another process ---- */
@@ -4375,7 +4387,7 @@ static bool buffer_back(const struct config *c, enum buffer_use use)
 
 	exporter = open("/dev/arx-exporter", O_RDWR | O_CLOEXEC);
 	if (is(A))
-		fd = make_movable(MEM);
+		fd = make_movable(EXPORTER_MAKE, MEM);
 	ctl_swap(&fd, &other, sizeof(fd));
 	if (fd < 0 || other < 0)
 		return skipped("no such buffer here");
@@ -4969,6 +4981,7 @@ const struct fail_case fail_cases[] = {
 	{ "dmabuf_of_memfd", dmabuf_of_memfd },
 	{ "dmabuf_of_heap", dmabuf_of_heap },
 	{ "dmabuf_moved", dmabuf_moved },
+	{ "dmabuf_pinned", dmabuf_pinned },
 	{ "atomic_write", atomic_write },
 	{ "placement", placement },
 	{ "persistence", persistence },

@@ -202,8 +202,18 @@ static inline void arx_task_stop(struct vhost_task *task)
 #define ARX_IMPORT_DMA_BUF	MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
-/* For the tests. */
-#ifndef ARX_HAS_INVALIDATE_MAPPINGS
+/*
+ * An importer had to have a notification of moves; now one that has it promises
+ * to give buffers back. The function is for the tests.
+ */
+#ifdef ARX_HAS_INVALIDATE_MAPPINGS
+#define ARX_NO_MOVE_NOTIFY
+#else
+static inline void arx_no_move_notify(struct dma_buf_attachment *attach)
+{
+}
+
+#define ARX_NO_MOVE_NOTIFY	.move_notify = arx_no_move_notify,
 #define dma_buf_invalidate_mappings dma_buf_move_notify
 #endif
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory of a dma-buf. The device has no DMA, so the CPU accesses the buffer.
- * The exporter maps the buffer for the kernel, which keeps the buffer in place.
- * Access begins and ends with the region. The data path uses the pages by their
+ * The exporter maps the buffer for the kernel. Some exporters keep a buffer in
+ * place while it is mapped, others while a device is attached to it, others
+ * while the attachment is pinned: all three are done. Access begins and ends
+ * with the region. The data path uses the pages by their
  * addresses in the direct map, not by the exporter's mapping: if that is not
  * cached, an atomic through it is a fault on some CPUs (arm64). Buffers without
  * such pages (memory of a card) are refused.
  */
 
 #include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
 #include <linux/mm.h>
 #include <linux/net.h>
 #include <linux/overflow.h>
@@ -16,19 +19,64 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "compat.h"
 #include "dmabuf.h"
 
 /**
  * struct arx_dmabuf - a buffer in use by a region
  * @buf: the buffer, held
- * @map: the exporter's mapping, which keeps the buffer in place
+ * @attach: to the buffer, pinned if the exporter pins
+ * @map: the exporter's mapping
  */
 struct arx_dmabuf {
 	struct dma_buf *buf;
+	struct dma_buf_attachment *attach;
 	struct iosys_map map;
 };
 
 #if IS_ENABLED(CONFIG_DMA_SHARED_BUFFER)
+/*
+ * Without a notification of moves: a pinned buffer has none, and arx could not
+ * take back a buffer.
+ */
+static const struct dma_buf_attach_ops arx_dmabuf_attach_ops = {
+	ARX_NO_MOVE_NOTIFY
+};
+
+/*
+ * Keep @buf->buf in place. Only an exporter that pins takes an attachment with
+ * operations: 6.12 maps the buffer of another one for DMA then.
+ */
+static int arx_dmabuf_attach(struct arx_dmabuf *buf, struct device *dev)
+{
+	int err = 0;
+
+	if (!buf->buf->ops->pin) {
+		buf->attach = dma_buf_attach(buf->buf, dev);
+		return PTR_ERR_OR_ZERO(buf->attach);
+	}
+	buf->attach = dma_buf_dynamic_attach(buf->buf, dev,
+					     &arx_dmabuf_attach_ops, buf);
+	if (IS_ERR(buf->attach))
+		return PTR_ERR(buf->attach);
+	dma_resv_lock(buf->buf->resv, NULL);
+	err = dma_buf_pin(buf->attach);
+	dma_resv_unlock(buf->buf->resv);
+	if (err)
+		dma_buf_detach(buf->buf, buf->attach);
+	return err;
+}
+
+static void arx_dmabuf_detach(struct arx_dmabuf *buf)
+{
+	if (buf->buf->ops->pin) {
+		dma_resv_lock(buf->buf->resv, NULL);
+		dma_buf_unpin(buf->attach);
+		dma_resv_unlock(buf->buf->resv);
+	}
+	dma_buf_detach(buf->buf, buf->attach);
+}
+
 /*
  * The page at @at of the mapping, or NULL. An exporter may map memory for which
  * the kernel has no struct page; vmalloc_to_page() does not check that.
@@ -64,25 +112,49 @@ static bool arx_dmabuf_is_pages(const struct arx_dmabuf *buf)
 	return true;
 }
 
+/* (If the exporter has no memory to map the buffer, the kernel warns, once.) */
+static int arx_dmabuf_map(struct arx_dmabuf *buf)
+{
+	int err = dma_buf_vmap_unlocked(buf->buf, &buf->map);
+
+	if (err)
+		return err;
+	if (arx_dmabuf_is_pages(buf))
+		return 0;
+	dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+	return -EOPNOTSUPP;
+}
+
 /*
- * Map @buf->buf and begin to use it. (If the exporter has no memory to map it,
- * the kernel warns, once.)
+ * Keep @buf->buf in place, map it and begin to use it. A mapping before that
+ * shows memory of a card, which is refused: some exporters would move it to
+ * pages of the kernel to keep it in place.
  */
-static int arx_dmabuf_begin(struct arx_dmabuf *buf)
+static int arx_dmabuf_begin(struct arx_dmabuf *buf, struct device *dev)
 {
 	int err;
 
 	/* dma_buf_vmap() would return -EINVAL, which programs misread. */
 	if (!buf->buf->ops->vmap)
 		return -EOPNOTSUPP;
-	err = dma_buf_vmap_unlocked(buf->buf, &buf->map);
+	err = arx_dmabuf_map(buf);
 	if (err)
 		return err;
-	err = -EOPNOTSUPP;
-	if (arx_dmabuf_is_pages(buf))
-		err = dma_buf_begin_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+	dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+
+	err = arx_dmabuf_attach(buf, dev);
 	if (err)
-		dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+		return err;
+	err = arx_dmabuf_map(buf);
+	if (err)
+		goto detach;
+	err = dma_buf_begin_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
+	if (!err)
+		return 0;
+
+	dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+detach:
+	arx_dmabuf_detach(buf);
 	return err;
 }
 
@@ -90,10 +162,12 @@ static void arx_dmabuf_end(struct arx_dmabuf *buf)
 {
 	dma_buf_end_cpu_access(buf->buf, DMA_BIDIRECTIONAL);
 	dma_buf_vunmap_unlocked(buf->buf, &buf->map);
+	arx_dmabuf_detach(buf);
 }
 
 /**
  * arx_dmabuf_get - begin to use a buffer
+ * @dev: device that is attached to the buffer
  * @fd: of the buffer
  * @offset: of the first byte
  * @length: bytes
@@ -105,7 +179,8 @@ static void arx_dmabuf_end(struct arx_dmabuf *buf)
  * by which NCCL asks whether GPUs may share their memory; -EINVAL for a range
  * beyond the buffer; -ENOMEM; or the error of the exporter.
  */
-struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length, bool write)
+struct arx_dmabuf *arx_dmabuf_get(struct device *dev, int fd, u64 offset,
+				  u64 length, bool write)
 {
 	struct arx_dmabuf *buf;
 	u64 end;
@@ -128,7 +203,7 @@ struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length, bool write)
 	if (!length || check_add_overflow(offset, length, &end) ||
 	    end > buf->buf->size)
 		goto put;
-	err = arx_dmabuf_begin(buf);
+	err = arx_dmabuf_begin(buf, dev);
 	if (!err)
 		return buf;
 put:
@@ -163,7 +238,8 @@ void *arx_dmabuf_page(void *of, size_t n)
 	return page_address(arx_dmabuf_find(of, n * PAGE_SIZE));
 }
 #else
-struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length, bool write)
+struct arx_dmabuf *arx_dmabuf_get(struct device *dev, int fd, u64 offset,
+				  u64 length, bool write)
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }

@@ -6,9 +6,10 @@
 #include <linux/types.h>
 
 struct arx_dmabuf;
+struct device;
 
-struct arx_dmabuf *arx_dmabuf_get(int fd, u64 offset, u64 length,
-				  bool write);
+struct arx_dmabuf *arx_dmabuf_get(struct device *dev, int fd, u64 offset,
+				  u64 length, bool write);
 void arx_dmabuf_put(struct arx_dmabuf *buf);
 void *arx_dmabuf_page(void *of, size_t n);
 

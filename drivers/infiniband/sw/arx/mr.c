@@ -586,7 +586,8 @@ struct ib_mr *arx_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 
 	if (access & ~ARX_MR_USER_ACCESS)
 		return ERR_PTR(-EOPNOTSUPP);
-	buf = arx_dmabuf_get(fd, offset, length, ib_access_writable(access));
+	buf = arx_dmabuf_get(&pd->device->dev, fd, offset, length,
+			     ib_access_writable(access));
 	if (IS_ERR(buf))
 		return ERR_CAST(buf);
 	if (access & IB_ZERO_BASED)

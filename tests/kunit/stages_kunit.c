@@ -9,6 +9,7 @@
 #include <linux/scatterlist.h>
 #include <linux/vmalloc.h>
 
+#include "ack.h"
 #include "cc.h"
 #include "qp_fixture.h"
 #include "worker.h"
@@ -1761,9 +1762,9 @@ static void local__peer_invalidates_in_use(struct kunit *test)
 	pair_settle(p);
 	EXPECT_NO_WC(test, &p->side[0].scq);
 	EXPECT_NO_WC(test, &s->rcq);
+	KUNIT_EXPECT_TRUE(test, p->side[0].qp->comp.rnr_wait);
 	atomic_dec(&mr->key.users);
-	pair_timeout(p, 0);
-	pair_settle(p);
+	pair_rnr_ended(p, 0);
 	EXPECT_WC(test, &p->side[0].scq, 4, IB_WC_SUCCESS);
 	KUNIT_EXPECT_EQ(test, pair_poll(&s->rcq).ex.invalidate_rkey,
 			mr->ib.rkey);
@@ -2955,6 +2956,44 @@ static void responder__rnr_at_the_end(struct kunit *test)
 	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2);
 	EXPECT_WC(test, &p->side[1].rcq, 1, IB_WC_SUCCESS);
 	KUNIT_EXPECT_MEMEQ(test, p->side[1].buf, p->side[0].buf, 3 * MTU);
+}
+
+/* By packets: the message is refused whole, and received whole later. */
+static void responder__invalidates_in_use(struct kunit *test)
+{
+	struct pair *p = pair_by_wire(test);
+	struct side *s = &p->side[1];
+	struct arx_run run;
+	struct arx_mr *mr;
+
+	mr = fast_mr(test, p, 1);
+	KUNIT_EXPECT_EQ(test, reg_mr(p, 1, 1, mr), 0);
+	EXPECT_WC(test, &s->scq, 1, IB_WC_SUCCESS);
+	pair_recv(p, 1, 10, 0, 3 * MTU);
+	fill(p->side[0].buf, BUF, 1);
+	run = pair_run(p, 1, ARX_OP_SEND,
+		       WHOLE | ARX_INV | ARX_REPORTS, PSN, p->side[0].buf,
+		       3 * MTU);
+	run.h.ex = mr->ib.rkey;
+
+	atomic_inc(&mr->key.users);
+	pair_rx(p, 1, &run);
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_RNR_NAK(ARX_ACK_SHORT_TIMER), PSN);
+	KUNIT_EXPECT_EQ(test, s->qp->resp.kept.bytes, 0);
+	EXPECT_NO_WC(test, &s->rcq);
+
+	atomic_dec(&mr->key.users);
+	run = pair_run(p, 1, ARX_OP_SEND, WHOLE | ARX_INV, PSN,
+		       p->side[0].buf, 3 * MTU);
+	run.h.ex = mr->ib.rkey;
+	pair_rx(p, 1, &run);
+	pair_settle(p);
+	EXPECT_ANSWER(test, p, 1, ARX_ACK_UNLIMITED, PSN + 2);
+	KUNIT_EXPECT_EQ(test, pair_poll(&s->rcq).ex.invalidate_rkey,
+			mr->ib.rkey);
+	KUNIT_EXPECT_MEMEQ(test, s->buf, p->side[0].buf, 3 * MTU);
+	arx_dereg_mr(&mr->ib, NULL);
 }
 
 /**
@@ -4543,6 +4582,7 @@ static struct kunit_case stages_cases[] = {
 	KUNIT_CASE(responder__out_of_sequence),
 	KUNIT_CASE(responder__rnr),
 	KUNIT_CASE(responder__rnr_at_the_end),
+	KUNIT_CASE(responder__invalidates_in_use),
 	KUNIT_CASE_PARAM(responder__refuses, refusal_gen_params),
 	KUNIT_CASE(responder__nak_first),
 	KUNIT_CASE(responder__nak_too_late),

@@ -14,12 +14,6 @@
  */
 #define ARX_ACK_WITHIN	128
 
-/*
- * The wait that an RNR NAK asks for while pages are found, encoded: 0.08 ms. It
- * takes about as long to fault in some pages; a peer waits longer each time.
- */
-#define ARX_ACK_PAGES_TIMER	6
-
 /* The event that reports that a NAK has ended the QP. */
 static int arx_ack_event(enum arx_nak_end end)
 {
@@ -97,7 +91,7 @@ void arx_ack_refuse(struct arx_qp *qp, enum arx_verdict why)
 		arx_ack_nak(qp, ARX_NAK(ARX_NAK_REM_ACCESS), ARX_END_ACCESS);
 		break;
 	case ARX_NO_PAGES:
-		arx_ack_rnr(qp, ARX_ACK_PAGES_TIMER);
+		arx_ack_rnr(qp, ARX_ACK_SHORT_TIMER);
 		qp->resp.refused = true;
 		break;
 	case ARX_NO_TARGET:

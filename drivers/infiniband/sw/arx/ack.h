@@ -5,6 +5,13 @@
 
 #include "qp.h"
 
+/*
+ * The wait that an RNR NAK asks for while pages are found, or while another
+ * request uses a key that is to be taken back, encoded: 0.08 ms. It takes about
+ * as long to fault in some pages; a peer waits longer each time.
+ */
+#define ARX_ACK_SHORT_TIMER	6
+
 /* What a check of a request found. */
 enum arx_verdict {
 	ARX_GRANTED,

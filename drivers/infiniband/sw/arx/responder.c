@@ -388,8 +388,8 @@ static void arx_responder_advance(struct arx_qp *qp, struct arx_run *run)
 
 /*
  * Take back the key that @run, which is placed, names. False if the run is
- * refused or, because a request uses the memory now, dropped: the peer sends it
- * again.
+ * refused, perhaps only because a request uses the memory now: then the peer
+ * sends the run again soon.
  */
 static bool arx_responder_invalidate(struct arx_qp *qp, struct arx_run *run)
 {
@@ -400,10 +400,12 @@ static bool arx_responder_invalidate(struct arx_qp *qp, struct arx_run *run)
 	/* On one machine, the payload may hold the same key. */
 	arx_iter_end(&run->payload);
 	err = arx_key_invalidate(&use);
-	if (err == -EBUSY)
+	if (err == -EBUSY) {
 		qp->resp.received -= run->len;
-	else if (err)
+		arx_ack_rnr(qp, ARX_ACK_SHORT_TIMER);
+	} else if (err) {
 		arx_responder_no_access(qp, run);
+	}
 	return !err;
 }
 
@@ -601,7 +603,8 @@ static bool arx_responder_begin_xrc(struct arx_qp *qp,
  * An RNR NAK has refused @run, which had @npkts packets before that. Keep the
  * run if nothing of it was placed: then the peer needs to send only the first
  * packet again. A run that lost its last packet (arx_run_trim_last()) is not
- * kept, because the run no longer covers its packets.
+ * kept, because the run no longer covers its packets. Nor is one that is to
+ * take back a key: arx_responder_invalidate() refuses it when it is placed.
  */
 static __cold void arx_responder_refused(struct arx_qp *qp, struct arx_run *run,
 					 u32 npkts)
@@ -610,7 +613,8 @@ static __cold void arx_responder_refused(struct arx_qp *qp, struct arx_run *run,
 
 	resp->reports |= !!(run->h.flags & ARX_REPORTS);
 	if ((run->h.op == ARX_OP_SEND || run->h.op == ARX_OP_WRITE) &&
-	    npkts > 1 && run->npkts == npkts && run->h.psn == resp->epsn)
+	    !(run->h.flags & ARX_INV) && npkts > 1 && run->npkts == npkts &&
+	    run->h.psn == resp->epsn)
 		arx_keep_add(&resp->kept, run);
 }
 

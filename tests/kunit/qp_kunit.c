@@ -574,6 +574,31 @@ static void qp__srq_of_another_pd(struct kunit *test)
 	arx_dereg_mr(dma, NULL);
 }
 
+static atomic_t told;
+
+static void tell_late(struct work_struct *work)
+{
+	msleep(100);
+	atomic_inc(&told);
+}
+
+/* When ib_free_cq() follows, no handler is called any more. */
+static void qp__destroyed_after_events(struct kunit *test)
+{
+	struct pair *p = test->priv;
+	struct side *s = &p->side[1];
+
+	pair_connect(test, p, IB_QPT_RC);
+	atomic_set(&told, 0);
+	INIT_WORK(&s->scq.notify, tell_late);
+	INIT_WORK(&s->rcq.notify, tell_late);
+	queue_work(system_unbound_wq, &s->scq.notify);
+	queue_work(system_unbound_wq, &s->rcq.notify);
+	arx_destroy_qp(&s->qp->ib, NULL);
+	s->qp = NULL;
+	KUNIT_EXPECT_EQ(test, atomic_read(&told), 2);
+}
+
 /* A user who is still inside when a QP is destroyed cannot start it again. */
 static void qp__destroyed(struct kunit *test)
 {
@@ -1150,6 +1175,7 @@ static struct kunit_case qp_cases[] = {
 	KUNIT_CASE(qp__uc_with_srq),
 	KUNIT_CASE(qp__srq_of_another_pd),
 	KUNIT_CASE(qp__destroyed),
+	KUNIT_CASE(qp__destroyed_after_events),
 	KUNIT_CASE(qp__reset_forgets),
 	KUNIT_CASE(qp__sqd_drains),
 	KUNIT_CASE(qp__sqd_retransmits),

@@ -331,6 +331,36 @@ end:
 }
 
 /**
+ * arx_cq_settle - wait until the events so far have been sent
+ * @ib: CQ of a QP that adds no more completions, or NULL
+ *
+ * ib_free_cq() first ends a kernel consumer's polling, then destroys the CQ. A
+ * handler that is called between the two starts the polling again. Once this
+ * has been done for all QPs of the CQ, no handler is called any more.
+ *
+ * No flush_work(): the consumer may be a work that frees memory, which must not
+ * wait for other works.
+ *
+ * Context: may sleep.
+ */
+void arx_cq_settle(struct ib_cq *ib)
+{
+	struct arx_cq *cq;
+
+	if (!ib || ib->uobject)
+		return;
+	cq = to_arx_cq(ib);
+	if (hrtimer_cancel(&cq->timer)) {
+		/* completions of another QP may wait for it, too */
+		local_bh_disable();
+		arx_cq_period_ended(&cq->timer);
+		local_bh_enable();
+	}
+	while (work_busy(&cq->notify))
+		usleep_range(20, 50);
+}
+
+/**
  * arx_destroy_cq - verb
  * @ib: no QP uses it
  * @udata: unused

@@ -66,6 +66,7 @@ void arx_cq_begin(struct arx_cq *cq);
 bool arx_cq_put(struct arx_cq *cq, const struct arx_cqe *cqe);
 void arx_cq_end(struct arx_cq *cq, bool solicited, bool error);
 bool arx_cq_add(struct arx_cq *cq, const struct arx_cqe *cqe, bool solicited);
+void arx_cq_settle(struct ib_cq *ib);
 
 /* verbs */
 int arx_create_cq(struct ib_cq *ib, const struct ib_cq_init_attr *attr,

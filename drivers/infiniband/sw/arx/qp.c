@@ -935,6 +935,8 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	disable_work_sync(&qp->move);
 	disable_work_sync(&qp->work);
 	disable_work_sync(&qp->late);
+	arx_cq_settle(ib->send_cq);
+	arx_cq_settle(ib->recv_cq);
 
 	arx_keep_purge(&qp->resp.kept);
 	arx_keep_purge(&qp->comp.kept);

@@ -56,9 +56,10 @@ losses() {
 }
 
 # Over veth a packet may be overtaken, if the host of this machine stops one of
-# its CPUs. That looks like a loss, and is counted.
+# its CPUs. That looks like a loss, and is counted. (An overtaken response to a
+# READ is not, if it arrives before the requester has asked for it again.)
 shown() {
-	traffic
+	traffic op=send
 	until_true 10 eval 'details cq | finds -E "drv_written [1-9]"'
 	has qp 'sq_psn_acked [0-9]+' 'sq_psns_in_flight [0-9]+' \
 		'sq_entries [1-9][0-9]*' 'retries_left 7' \

@@ -213,6 +213,24 @@ static void gso__split_of_pulled(struct kunit *test)
 }
 
 /*
+ * Bytes of the second packet look like the trailer of a first packet that has
+ * become longer by them: the trailer of what is left of the second one does not
+ * fit.
+ */
+static void gso__split_of_forged(struct kunit *test)
+{
+	static const u32 len[] = { 40, 40, 40, 40, 40, 40 };
+	struct packets *p = join(test, len, 4096);
+	u8 forged[ARX_ICRC_LEN];
+
+	arx_gso_write_len(forged, len[0] + 8);
+	memcpy(p->data + len[0] + 4, forged, sizeof(forged));
+	skb_store_bits(p->skb, len[0] + 4, forged, sizeof(forged));
+	KUNIT_ASSERT_TRUE(test, pskb_may_pull(p->skb, len[0] + 8));
+	expect_packets(test, p, p->skb, arx_gso_split(p->skb, true));
+}
+
+/*
  * From GRO: real ICRCs, and lengths by the rule. The stack has moved the first
  * @pulled bytes to the first packet.
  */
@@ -861,6 +879,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE_PARAM(gso__split_of_a_clone, shape_gen_params),
 	KUNIT_CASE_PARAM(gso__split_of_linear, shape_gen_params),
 	KUNIT_CASE_PARAM(gso__split_of_pulled, shape_gen_params),
+	KUNIT_CASE(gso__split_of_forged),
 	KUNIT_CASE(gso__split_of_checked),
 	KUNIT_CASE(gso__split_of_train),
 	KUNIT_CASE(gso__lengths_that_cannot_be),

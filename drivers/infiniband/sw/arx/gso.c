@@ -240,10 +240,20 @@ static int arx_gso_first_len(struct sk_buff *skb)
 	return size + headers - ARX_BTH_LEN;
 }
 
+/* Without ICRCs: bytes of the packet that ends at @end, by its own trailer. */
+static int arx_gso_trailer(const struct sk_buff *skb, int end)
+{
+	__le32 len;
+
+	if (end < (int)sizeof(len) ||
+	    skb_copy_bits(skb, end - (int)sizeof(len), &len, sizeof(len)))
+		return -EINVAL;
+	return min_t(u32, le32_to_cpu(len), INT_MAX);
+}
+
 /* Bytes of the last of the @n packets that end at @end. */
 static int arx_gso_last_len(struct sk_buff *skb, int end, int n)
 {
-	__le32 len;
 	int first;
 
 	if (arx_gso_is_checked(skb)) {
@@ -253,9 +263,7 @@ static int arx_gso_last_len(struct sk_buff *skb, int end, int n)
 		return first < 0 ? first :
 		       end - first - (n - 2) * skb_shinfo(skb)->gso_size;
 	}
-	if (skb_copy_bits(skb, end - (int)sizeof(len), &len, sizeof(len)))
-		return -EINVAL;
-	return min_t(u32, le32_to_cpu(len), INT_MAX);
+	return arx_gso_trailer(skb, end);
 }
 
 /*
@@ -330,13 +338,6 @@ static struct sk_buff *arx_gso_split_list(struct sk_buff *skb)
 	return rest;
 }
 
-/* True if a packet that ends at @end has this length, by its own trailer. */
-static bool arx_gso_ends(struct sk_buff *skb, int end)
-{
-	return end >= (int)sizeof(__le32) &&
-	       arx_gso_last_len(skb, end, 1) == end;
-}
-
 /*
  * True if the list begins with the second packet. A firewall or a BPF program
  * that reads or writes behind the first packet has the stack move bytes from
@@ -345,12 +346,13 @@ static bool arx_gso_ends(struct sk_buff *skb, int end)
  */
 static bool arx_gso_list_is_whole(struct sk_buff *skb)
 {
-	struct sk_buff *second = skb_shinfo(skb)->frag_list;
+	const struct sk_buff *second = skb_shinfo(skb)->frag_list;
 	int first = skb_pagelen(skb);
 
 	if (arx_gso_is_checked(skb))
 		return first == arx_gso_first_len(skb);
-	return arx_gso_ends(skb, first) && arx_gso_ends(second, second->len);
+	return arx_gso_trailer(skb, first) == first &&
+	       arx_gso_trailer(second, second->len) == (int)second->len;
 }
 
 /**

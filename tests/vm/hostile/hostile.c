@@ -105,9 +105,8 @@ double now(void)
 
 void expect(bool good, const char *format, ...)
 {
-	va_list args;
-
 	char what[200];
+	va_list args;
 
 	if (good)
 		return;

@@ -4,10 +4,10 @@
  * The exporter maps the buffer for the kernel. Some exporters keep a buffer in
  * place while it is mapped, others while a device is attached to it, others
  * while the attachment is pinned: all three are done. Access begins and ends
- * with the region. The data path uses the pages by their
- * addresses in the direct map, not by the exporter's mapping: if that is not
- * cached, an atomic through it is a fault on some CPUs (arm64). Buffers without
- * such pages (memory of a card) are refused.
+ * with the region. The data path uses the pages by their addresses in the
+ * direct map, not by the exporter's mapping: if that is not cached, an atomic
+ * through it is a fault on some CPUs (arm64). Buffers without such pages
+ * (memory of a card) are refused.
  */
 
 #include <linux/dma-buf.h>
@@ -49,7 +49,7 @@ static const struct dma_buf_attach_ops arx_dmabuf_attach_ops = {
  */
 static int arx_dmabuf_attach(struct arx_dmabuf *buf, struct device *dev)
 {
-	int err = 0;
+	int err;
 
 	if (!buf->buf->ops->pin) {
 		buf->attach = dma_buf_attach(buf->buf, dev);
@@ -112,7 +112,10 @@ static bool arx_dmabuf_is_pages(const struct arx_dmabuf *buf)
 	return true;
 }
 
-/* (If the exporter has no memory to map the buffer, the kernel warns, once.) */
+/*
+ * Map @buf->buf if all of it is pages. If the exporter has no memory for the
+ * mapping, the kernel warns, once.
+ */
 static int arx_dmabuf_map(struct arx_dmabuf *buf)
 {
 	int err = dma_buf_vmap_unlocked(buf->buf, &buf->map);

@@ -150,15 +150,64 @@ udp_ports() {
 	(( ports >= 4 ))
 }
 
-# A node that needs long for received packets, which have already left the
-# socket of the sender
-slow() {
+# slowly HOOK HOST...: these nodes need long for packets, which have already
+# left the socket of the sender
+slowly() {
 	local host rules
-	hosts --mtu 9000
 	rules=$(printf 'udp dport 9 counter;%.0s' {1..3000})
-	for host in h1 h2; do
-		ip netns exec $host nft "table inet slow { chain in { type filter hook input priority 0; $rules }; }"
+	for host in "${@:2}"; do
+		ip netns exec "$host" nft "table inet slow { chain in { type filter hook $1 priority 0; $rules }; }"
 	done
+}
+
+slow() {
+	hosts --mtu 9000
+	slowly input h1 h2
+}
+
+# A slow router between the nodes: what it has taken from the socket of the
+# sender waits in a second queue.
+routed() {
+	local n
+	hosts --driver none
+	ip netns add router
+	for n in 1 2; do
+		ip link add port mtu 9000 netns h$n type veth peer name port$n \
+			mtu 9000 netns router
+		ip -n h$n address add 198.51.$n.1/24 dev port
+		ip -n router address add 198.51.$n.254/24 dev port$n
+		ip -n h$n link set port up
+		ip -n router link set port$n up
+		ip -n h$n route add 198.51.0.0/16 via 198.51.$n.254
+	done
+	h1 rdma link add "$dev1" type "$driver" netdev port
+	h2 rdma link add "$dev2" type "$driver" netdev port
+	ip netns exec router sysctl -qw net.ipv4.ip_forward=1
+	slowly forward router
+	until_true 20 h1 ping -q -c 1 -W 1 198.51.2.1
+}
+
+# READ responses do not overtake each other while the CPU changes that sends the
+# requests.
+routed_read() {
+	local bench=(ib_read_bw -F -s 65536 -D 3) server client cpu=1 moves=0
+	local before early
+	before=$(counter "$dev1" implied_nak_seq_err h1)
+	h2 "${bench[@]}" -d "$dev2" >/dev/null &
+	server=$!
+	until_true 20 listening h2 18515
+	h1 "${bench[@]}" -d "$dev1" 198.51.2.1 >/dev/null &
+	client=$!
+	sleep 0.5
+	while taskset -ap $((cpu = 3 - cpu)) "$(pgrep -n ib_read_bw)" >/dev/null; do
+		(( ++moves ))
+		sleep 0.02
+	done
+	wait $client
+	wait $server
+	early=$(($(counter "$dev1" implied_nak_seq_err h1) - before))
+	echo "$early responses too early, $moves moves"
+	(( ! early && moves > 1 ))
 }
 
 check bridged 40 bridged
@@ -172,6 +221,8 @@ check bond 40 classes vlan bond0
 check bond-one-class 40 one_class
 check macvlan 40 classes macvlan
 check macvlan-one-class 40 one_class
+check routed 40 routed
+check routed-read 40 routed_read
 check slow 40 slow
 verify -f 4 -a "h1:$dev1" -b "h2:$dev2" 'uc: qp=uc fail=two_cpus' \
 	'ud: qp=ud fail=two_cpus' 'rc: fail=two_cpus' || (( ++failures ))

@@ -6,17 +6,27 @@
  * qdisc, the qdisc keeps the order, whichever CPU sends. Without a qdisc (veth,
  * lo) each CPU has a queue of its own, and packets that one CPU sends may
  * overtake those that another CPU has sent. A stage then sends on another CPU
- * only when no packet of the QP is queued any more, or when overtaking does no
- * harm.
+ * only when all packets of the QP are delivered, as far as this machine does
+ * that, or when overtaking does no harm.
  */
 
 #include <linux/if_vlan.h>
+#include <linux/netdevice.h>
 #include <net/sch_generic.h>
 #include <net/sock.h>
 
 #include "order.h"
 #include "schedule.h"
 #include "sock.h"
+
+/*
+ * How often in a row a CPU is drained that has more packets to deliver: others
+ * may send to that CPU without end.
+ */
+#define ARX_ORDER_TRIES		8
+
+/* How often arx_order_settle() looks whether a QP has settled. */
+#define ARX_ORDER_LOOKS		200
 
 /* True if a netdev passes all packets to netdevs below it, and to no other. */
 static bool arx_order_passes_down(const struct net_device *netdev)
@@ -110,33 +120,46 @@ static bool arx_order_is_kept_by(struct net_device *netdev)
 					       &priv));
 }
 
+/* True if all requests before @run have arrived. */
+static bool arx_order_is_oldest(const struct arx_qp *qp,
+				const struct arx_run *run)
+{
+	return arx_qp_is_acked(qp) && !arx_is_response(run->h.op) &&
+	       run->h.psn == arx_published(&qp->comp.una);
+}
+
 /*
  * True if @run must not overtake the packets of order->cpu, because that would
- * look like a loss. A request may overtake those that have arrived.
+ * look like a loss. The oldest request follows none. But if it is sent again,
+ * later ones may be in flight: a peer that keeps no packets refuses those that
+ * arrive behind it, and asks for all of them once more.
  */
 static bool arx_order_matters(const struct arx_qp *qp,
 			      const struct arx_run *run)
 {
-	return !arx_qp_is_acked(qp) || arx_is_response(run->h.op) ||
-	       run->h.psn != arx_published(&qp->comp.una);
+	return !arx_order_is_oldest(qp, run) || run->again;
 }
 
 /* Have the CPU that sent before deliver first, then schedule the QP here. */
 static void arx_order_drain(struct arx_qp *qp, struct arx_order *order)
 {
-	queue_work_on(order->cpu, system_bh_wq, &qp->tx_drain);
+	queue_work_on(order->cpu, system_bh_wq,
+		      order == &qp->resp.out.order ? &qp->resp.drain :
+						     &qp->req.drain);
 	order->cpu = ARX_ORDER_DRAINS;
 	order->next = smp_processor_id();
 }
 
 /*
- * True if a stage may send @run on this CPU. If not, the socket or tx_drain
- * schedules the QP.
+ * True if a stage may send @run on this CPU. If not, the socket or the stage's
+ * drain schedules the QP. Packets may be queued for ever: they must not keep
+ * the oldest request, which is sent again when its time is over.
  *
  * sock_wfree() runs when the receiving namespace takes the packet from the
- * queue, which is before delivery. RC accepts that: overtaking there is rare,
- * and the packets are asked for again. For UC and UD the CPU that sent before
- * is drained first. An offline CPU has no packets left.
+ * queue, which is before delivery: the namespace may be a router's, which has
+ * the packet delivered by another queue of the same CPU. So the CPU that sent
+ * before is drained first. An ACK does not wait for that, because a consumer
+ * may end its QP meanwhile. An offline CPU has no packets left.
  */
 static bool arx_order_may_move(struct arx_qp *qp, struct arx_order *order,
 			       const struct arx_run *run)
@@ -147,8 +170,8 @@ static bool arx_order_may_move(struct arx_qp *qp, struct arx_order *order,
 	    arx_order_is_kept_by(arx_qp_dev(qp)->netdev))
 		return true;
 	if (!arx_sock_is_empty(qp))
-		return false;
-	if (arx_qp_is_acked(qp) || !cpu_online(order->cpu))
+		return arx_order_is_oldest(qp, run);
+	if (run->h.op == ARX_OP_ACK || !cpu_online(order->cpu))
 		return true;
 	arx_order_drain(qp, order);
 	return false;
@@ -178,23 +201,80 @@ bool arx_order_move(struct arx_qp *qp, struct arx_order *order,
 	return true;
 }
 
-/*
- * Runs on the CPU that sent packets of UC or UD before, after the softirq that
- * delivers them. The QP's next turn also serves callers that found the lock
- * taken.
- */
-static void arx_order_drained(struct work_struct *work)
+/* True if packets are left that this CPU has to deliver. */
+static bool arx_order_delivers(void)
 {
-	struct arx_qp *qp = container_of(work, struct arx_qp, tx_drain);
-	struct arx_order *order = &qp->req.out.order;
+	return !list_empty(this_cpu_ptr(&softnet_data.poll_list));
+}
+
+/*
+ * Runs on the CPU that sent packets before, after the softirq that delivers
+ * them. If that softirq had more packets than it may take, the stage has this
+ * CPU drained again. The QP's next turn also serves callers that found @lock
+ * taken, the stage's.
+ */
+static void arx_order_drained(struct arx_qp *qp, struct arx_order *order,
+			      spinlock_t *lock)
+{
 	int next;
 
-	spin_lock(&qp->req.lock);
-	order->cpu = ARX_ORDER_FREE;
+	spin_lock(lock);
+	if (arx_order_delivers() && order->tries) {
+		order->tries--;
+		order->cpu = smp_processor_id();
+	} else {
+		order->tries = ARX_ORDER_TRIES;
+		order->cpu = ARX_ORDER_FREE;
+	}
 	next = order->next;
-	spin_unlock(&qp->req.lock);
+	spin_unlock(lock);
 
 	arx_qp_schedule_on(qp, next);
+}
+
+static void arx_order_requests_drained(struct work_struct *work)
+{
+	struct arx_qp *qp = container_of(work, struct arx_qp, req.drain);
+
+	arx_order_drained(qp, &qp->req.out.order, &qp->req.lock);
+}
+
+static void arx_order_responses_drained(struct work_struct *work)
+{
+	struct arx_qp *qp = container_of(work, struct arx_qp, resp.drain);
+
+	arx_order_drained(qp, &qp->resp.out.order, &qp->resp.lock);
+}
+
+/*
+ * True if responses wait for another CPU. The drain is busy until it has
+ * scheduled the QP, and @move until it has sent them.
+ */
+static bool arx_order_drains_responses(struct arx_qp *qp)
+{
+	bool drains;
+
+	spin_lock_bh(&qp->resp.lock);
+	drains = qp->resp.out.order.cpu == ARX_ORDER_DRAINS;
+	spin_unlock_bh(&qp->resp.lock);
+	return drains || work_busy(&qp->resp.drain) || work_busy(&qp->move);
+}
+
+/**
+ * arx_order_settle - let responses be sent that wait for another CPU
+ * @qp: any QP
+ *
+ * No flush_work(): the consumer may be a work that frees memory. A QP with much
+ * traffic may never be found idle, so this takes a few milliseconds at most.
+ *
+ * Context: may sleep; none of the QP locks held.
+ */
+void arx_order_settle(struct arx_qp *qp)
+{
+	int i;
+
+	for (i = 0; i < ARX_ORDER_LOOKS && arx_order_drains_responses(qp); i++)
+		usleep_range(20, 50);
 }
 
 /**
@@ -203,7 +283,13 @@ static void arx_order_drained(struct work_struct *work)
  */
 void arx_order_init(struct arx_qp *qp)
 {
-	qp->req.out.order.cpu = ARX_ORDER_FREE;
-	qp->resp.out.order.cpu = ARX_ORDER_FREE;
-	INIT_WORK(&qp->tx_drain, arx_order_drained);
+	struct arx_order *orders[] = { &qp->req.out.order, &qp->resp.out.order };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(orders); i++) {
+		orders[i]->cpu = ARX_ORDER_FREE;
+		orders[i]->tries = ARX_ORDER_TRIES;
+	}
+	INIT_WORK(&qp->req.drain, arx_order_requests_drained);
+	INIT_WORK(&qp->resp.drain, arx_order_responses_drained);
 }

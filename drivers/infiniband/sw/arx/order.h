@@ -10,6 +10,7 @@ u32 arx_order_queue(const struct arx_qp *qp, struct net_device *netdev,
 		    u32 priority);
 bool arx_order_move(struct arx_qp *qp, struct arx_order *order,
 		    const struct arx_run *run);
+void arx_order_settle(struct arx_qp *qp);
 
 /**
  * arx_order_may_send - true if a stage may send a run on this CPU now

@@ -761,14 +761,16 @@ static void arx_qp_enter(struct arx_qp *qp, enum ib_qp_state state)
 
 /*
  * Flush a deferred ACK before the state change. The consumer may end the QP
- * because of a message that it has seen, and whose ACK waits for a softirq.
- * Without the ACK the peer would take the message for lost. No lock
- * held: the ACK may be for a QP of this machine.
+ * because of a message that it has seen, and whose ACK waits for a softirq,
+ * perhaps on another CPU. Without the ACK the peer would take the message for
+ * lost. No lock held: the ACK may be for a QP of this machine.
  */
 static void arx_qp_send_deferred_ack(struct arx_qp *qp)
 {
-	if (arx_qp_has_responder(qp))
-		arx_responder_end_hold(qp);
+	if (!arx_qp_has_responder(qp))
+		return;
+	arx_responder_end_hold(qp);
+	arx_order_settle(qp);
 }
 
 /*
@@ -931,7 +933,8 @@ int arx_destroy_qp(struct ib_qp *ib, struct ib_udata *udata)
 	arx_completer_stop(qp);
 	arx_watch_cancel(qp);
 	disable_work_sync(&qp->grow);
-	disable_work_sync(&qp->tx_drain);
+	disable_work_sync(&qp->req.drain);
+	disable_work_sync(&qp->resp.drain);
 	disable_work_sync(&qp->move);
 	disable_work_sync(&qp->work);
 	disable_work_sync(&qp->late);

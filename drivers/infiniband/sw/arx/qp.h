@@ -100,16 +100,18 @@ struct arx_tx_batch {
 
 /* Values of arx_order.cpu that are no CPU */
 #define ARX_ORDER_FREE		(-1)	/* no packet has to be followed */
-#define ARX_ORDER_DRAINS	(-2)	/* nothing is sent until tx_drain ran */
+#define ARX_ORDER_DRAINS	(-2)	/* until the stage's @drain has run */
 
 /**
  * struct arx_order - packets of a stage that later ones must not overtake
  * @cpu: CPU that sent the packets, or one of the values above
  * @next: if ARX_ORDER_DRAINS: CPU that sends next
+ * @tries: how often the CPU may still be drained once more
  */
 struct arx_order {
 	int cpu;
 	int next;
+	u32 tries;
 };
 
 /**
@@ -204,7 +206,8 @@ enum arx_req_pending {
  * @flush_end: if @flushes, SQ index after the last WQE that SQE left unsent
  * @out: its transmit side; the batch is empty between turns
  * @waiting: waits for the completer; published, see arx_requester_run()
- * @blocked: waits for the socket, which starts it again; published
+ * @blocked: waits for the socket or for another CPU, which start it again;
+ *	published
  * @dropped: waits because this machine dropped its packets; tx.c starts it
  *	again; published
  * @failed: a WQE got an error status: no later one is executed
@@ -217,6 +220,8 @@ enum arx_req_pending {
  * @credit: bytes that softirqs may copy to that QP, negative after they copied
  *	more than was charged; published
  * @softirqs: shares of WQEs that softirqs have used up in a row; published
+ * @drain: runs on the CPU that sent before, when its packets are delivered; see
+ *	order.c
  */
 struct arx_req {
 	spinlock_t lock; /* protects all but pending; senders use trylock */
@@ -249,6 +254,7 @@ struct arx_req {
 	struct arx_paging paging;
 	s32 credit;
 	u8 softirqs;
+	struct work_struct drain;
 };
 
 /**
@@ -393,6 +399,7 @@ struct arx_target {
  * @paging: pages that requests write or read, and that are not there
  * @refused: the last RNR NAK was for such pages, and they are being found
  * @rwqe: receive WQE of the message
+ * @drain: as in struct arx_req
  */
 struct arx_resp {
 	spinlock_t lock;	/* protects all below */
@@ -433,6 +440,7 @@ struct arx_resp {
 	struct arx_paging paging;
 	bool refused;
 	struct arx_rwqe rwqe;
+	struct work_struct drain;
 } ____cacheline_aligned;
 
 /**
@@ -579,7 +587,6 @@ struct arx_comp {
  * @state_lock: innermost, except for the event handler
  * @work: runs requester and responder from softirq context
  * @move: the same work, on a certain CPU
- * @tx_drain: drains the CPU that delivers packets of UC or UD, see order.c
  * @memcg: memory cgroup of the application that created it, or NULL
  * @grow: makes room for more copies than atomic context can allocate
  * @full: @grow failed for lack of memory; not tried again until the QP is reset
@@ -636,7 +643,6 @@ struct arx_qp {
 	spinlock_t state_lock;	/* protects writes of state */
 	struct work_struct work;
 	struct work_struct move;
-	struct work_struct tx_drain;
 	struct mem_cgroup *memcg;
 	struct work_struct grow;
 	bool full;

@@ -808,9 +808,9 @@ static void arx_rdatomic_retire(struct arx_resp *resp)
  * @qp: RC QP
  * @bytes: limit for responses; reduced by those that were sent
  *
- * Stops when the socket is full (sock.c schedules the QP) or @bytes are used
- * up. Responses that this machine drops are due again; a NAK that ended the QP
- * is not.
+ * Stops when the socket is full or another CPU has to deliver first (sock.c and
+ * order.c schedule the QP), or when @bytes are used up. Responses that this
+ * machine drops are due again; a NAK that ended the QP is not.
  *
  * Context: responder's lock held, RCU read side.
  * Return: true if more could be sent with a larger @bytes.

@@ -1128,9 +1128,9 @@ bool arx_responder_kick(struct arx_qp *qp)
  * @qp: QP with a responder
  *
  * The consumer may end the QP because of a message whose ACK is held back. No
- * other CPU can hold back this ACK again: an ACK that must hurry waits for
- * nothing, and a new hold begins only after another RNR NAK, which acknowledges
- * the message.
+ * other CPU can hold back this ACK again: an ACK that must hurry waits for no
+ * other request, and a new hold begins only after another RNR NAK, which
+ * acknowledges the message.
  *
  * Context: as arx_responder_kick().
  */

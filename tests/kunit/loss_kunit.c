@@ -1545,8 +1545,9 @@ static void requester__probes(struct kunit *test)
 	drop_wire(p);
 	for (i = 0; i < 2; i++) {
 		pair_probe(p, 0);
-		/* The last one, then the oldest. */
-		EXPECT_AGAIN(test, p, PSN + (i ? 0 : 5), 1);
+		/* The oldest one, then the last. */
+		EXPECT_AGAIN(test, p, PSN, 1);
+		EXPECT_AGAIN(test, p, PSN + 5, 1);
 		EXPECT_SILENT(test, p, 0);
 	}
 	report_word(p, PSN, 0x20);
@@ -1561,6 +1562,62 @@ static void requester__probes(struct kunit *test)
 	pair_probe(p, 0);
 	EXPECT_SILENT(test, p, 0);
 	KUNIT_EXPECT_FALSE(test, hrtimer_active(&p->side[0].qp->comp.probe));
+}
+
+/*
+ * With a small window only the oldest packet makes the peer respond, and its
+ * acknowledgment makes room for new ones.
+ */
+static void requester__probes_small_window(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	int i;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 40 * MTU);
+	drop_wire(p);
+	arx_congestion_timeout(qp);
+	qp->comp.cc->window = 8;
+	for (i = 0; i < 2; i++) {
+		pair_probe(p, 0);
+		EXPECT_AGAIN(test, p, PSN, 1);
+		EXPECT_SILENT(test, p, 0);
+		KUNIT_EXPECT_FALSE(test, qp->req.filling);
+	}
+	KUNIT_EXPECT_EQ(test, qp->req.psn, arx_psn_add(PSN, 40));
+}
+
+static s64 probe_in(const struct pair *p)
+{
+	return ktime_to_ns(hrtimer_get_remaining(&p->side[0].qp->comp.probe));
+}
+
+/* News of a peer that was silent: the next interval is short at once. */
+static void requester__hastens(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_loss *loss = note(test, p);
+	int i, n;
+
+	for (n = 0; n < 2; n++) {
+		pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 5 * MTU);
+		loss->srtt = 0;
+		loss->timing = false;
+		for (i = 0; i < 3; i++) {
+			pair_probe(p, 0);
+			drop_wire(p);
+		}
+		KUNIT_EXPECT_GT(test, probe_in(p), 3 * ARX_LOSS_UNKNOWN);
+		if (!n)
+			ack(p, PSN + 1);
+		else
+			report_word(p, PSN + 5, 0x8);
+		drop_wire(p);
+		KUNIT_EXPECT_EQ(test, loss->silent, 0);
+		KUNIT_EXPECT_LE(test, probe_in(p), ARX_LOSS_UNKNOWN);
+		ack(p, PSN + 5 * n + 4);
+	}
 }
 
 /* Silence while a READ is outstanding: the rest of it is asked for again. */
@@ -2403,6 +2460,81 @@ static void loss__rtt(struct kunit *test)
 }
 
 /*
+ * A round trip in which the timer expired is only a little longer than the
+ * others. One in which the receiver was not ready does not count.
+ */
+static void loss__rtt_with_pause(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, 0, 0);
+	arx_loss_time(loss, 0, 1000);
+	arx_loss_advance(loss, 1, 9000);
+	KUNIT_EXPECT_EQ(test, loss->srtt, 8000);
+
+	arx_loss_time(loss, 1, 10000);
+	loss->seen_una = 1;
+	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 2));
+	arx_loss_advance(loss, 2, 10000 + 200000);
+	KUNIT_EXPECT_EQ(test, loss->srtt, 9000);
+	arx_loss_time(loss, 2, 300000);
+	arx_loss_advance(loss, 3, 300000 + 49000);
+	KUNIT_EXPECT_EQ(test, loss->srtt, 14000);
+
+	arx_loss_time(loss, 3, 400000);
+	arx_loss_answered(loss);
+	arx_loss_advance(loss, 4, 900000);
+	KUNIT_EXPECT_EQ(test, loss->srtt, 14000);
+}
+
+/* Packets that make the peer respond are not needed once it has. */
+static void loss__probes_end(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	__be32 word = cpu_to_be32(0x4);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, 0, 5);
+	for (i = 0; i < 2; i++) {
+		loss->seen_una = loss->una;
+		KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 5));
+		KUNIT_EXPECT_EQ(test, loss->probes, ARX_LOSS_PROBES);
+		if (!i)
+			arx_loss_advance(loss, 1, 1000);
+		else
+			arx_loss_report(loss, &word, 1, 5, 2000);
+		KUNIT_EXPECT_EQ(test, loss->probes, 0);
+	}
+}
+
+/* The timer waits since the last news, or the last new packet. */
+static void loss__left(struct kunit *test)
+{
+	struct arx_loss *loss = kunit_kzalloc(test, sizeof(*loss), GFP_KERNEL);
+	u64 ms = NSEC_PER_MSEC;
+
+	KUNIT_ASSERT_NOT_NULL(test, loss);
+	arx_loss_init(loss, 0, 0);
+	loss->srtt = 8 * ms;
+	loss->rttvar = 4 * ms;
+	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false), 32 * ms);
+	arx_loss_time(loss, 1, 50 * ms);
+	KUNIT_EXPECT_EQ(test, arx_loss_left(loss, false, 60 * ms), 22 * ms);
+	arx_loss_time(loss, 1, 60 * ms);	/* no new packet */
+	KUNIT_EXPECT_EQ(test, arx_loss_left(loss, false, 60 * ms), 22 * ms);
+	loss->timing = false;
+	arx_loss_advance(loss, 1, 100 * ms);
+	KUNIT_EXPECT_EQ(test, arx_loss_left(loss, false, 120 * ms), 12 * ms);
+	KUNIT_EXPECT_EQ(test, arx_loss_left(loss, false, 132 * ms), 1 * ms);
+	KUNIT_EXPECT_EQ(test, arx_loss_left(loss, false, 500 * ms), 1 * ms);
+	loss->holding = true;
+	loss->late = 2;
+	KUNIT_EXPECT_EQ(test, arx_loss_left(loss, false, 500 * ms), 4 * ms);
+}
+
+/*
  * The timer measures what is asked for again by the time that this takes, not
  * by the longer round trip of a whole READ.
  */
@@ -2451,7 +2583,7 @@ static void loss__ask_rtt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
 			6 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, arx_loss_expired(loss, 200));
-	KUNIT_EXPECT_TRUE(test, loss->probe);
+	KUNIT_EXPECT_EQ(test, loss->probes, ARX_LOSS_PROBES);
 	KUNIT_EXPECT_TRUE(test, loss->ask);
 	KUNIT_EXPECT_FALSE(test, arx_loss_ask(loss, 113, 120, now));
 	KUNIT_EXPECT_EQ(test, arx_loss_interval(loss, false),
@@ -2620,6 +2752,8 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__reported_make_room),
 	KUNIT_CASE(requester__fill_is_lost),
 	KUNIT_CASE(requester__probes),
+	KUNIT_CASE(requester__probes_small_window),
+	KUNIT_CASE(requester__hastens),
 	KUNIT_CASE(requester__probes_read),
 	KUNIT_CASE(requester__gap_closes),
 	KUNIT_CASE(requester__forgets),
@@ -2650,6 +2784,9 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(loss__asked_long_ago),
 	KUNIT_CASE(loss__late),
 	KUNIT_CASE(loss__rtt),
+	KUNIT_CASE(loss__rtt_with_pause),
+	KUNIT_CASE(loss__probes_end),
+	KUNIT_CASE(loss__left),
 	KUNIT_CASE(loss__ask_rtt),
 	KUNIT_CASE(both__lost_refusal),
 	KUNIT_CASE(both__five_percent),

@@ -268,15 +268,29 @@ void arx_completer_retire(struct arx_qp *qp)
 }
 
 /* A peer whose receiver was not ready gets the oldest packet and READs only. */
+static bool arx_completer_is_alone(const struct arx_qp *qp)
+{
+	const struct arx_comp *comp = &qp->comp;
+
+	return comp->rnr_row && READ_ONCE(qp->req.rd_sent) == comp->rd_done;
+}
+
 static void arx_completer_start_probe(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
-	bool alone = comp->rnr_row &&
-		     READ_ONCE(qp->req.rd_sent) == comp->rd_done;
+	u64 ns = arx_loss_interval(comp->loss, arx_completer_is_alone(qp));
 
-	hrtimer_start(&comp->probe,
-		      ns_to_ktime(arx_loss_interval(comp->loss, alone)),
-		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&comp->probe, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+}
+
+/* The peer was heard since the timer was started. */
+static void arx_completer_continue_probe(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+	u64 ns = arx_loss_left(comp->loss, arx_completer_is_alone(qp),
+			       ktime_get_ns());
+
+	hrtimer_start(&comp->probe, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
 }
 
 /*
@@ -361,6 +375,9 @@ static void arx_completer_set_una(struct arx_qp *qp, u32 una)
 	WRITE_ONCE(comp->rnr_row, 0);
 	comp->held = 0;
 	comp->gap = false;
+	if (unlikely(comp->loss) && arx_loss_hasten(comp->loss) &&
+	    una != arx_published(&qp->req.nxt))
+		arx_completer_start_probe(qp);
 }
 
 /*
@@ -603,7 +620,8 @@ static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 	WRITE_ONCE(comp->there, comp->loss->has);
 	arx_completer_judge_late(qp);
 	arx_congestion_reported(qp);
-	if (arx_loss_hold(comp->loss))
+	if (arx_loss_hold(comp->loss) ||
+	    (comp->loss->news && arx_loss_hasten(comp->loss)))
 		arx_completer_start_probe(qp);
 	return true;
 }
@@ -1143,6 +1161,7 @@ out:
 bool arx_completer_probe(struct arx_qp *qp)
 {
 	struct arx_comp *comp = &qp->comp;
+	bool heard = false;
 	struct arx_loss *loss;
 	bool go = false;
 	u32 nxt;
@@ -1155,14 +1174,19 @@ bool arx_completer_probe(struct arx_qp *qp)
 	if (loss->holding ||
 	    !(comp->rnr_wait || READ_ONCE(qp->req.blocked) ||
 	      READ_ONCE(qp->req.dropped) ||
-	      arx_completer_pages(qp) || arx_sock_waits(qp)))
+	      arx_completer_pages(qp) || arx_sock_waits(qp))) {
 		go = arx_loss_expired(loss, nxt);
+		heard = !go;
+	}
 	if (go) {
 		arx_count(qp, LOSS_TIMEOUTS);
 		arx_completer_fill(qp);
 	}
 	arx_loss_hold(loss);
-	arx_completer_start_probe(qp);
+	if (heard)
+		arx_completer_continue_probe(qp);
+	else
+		arx_completer_start_probe(qp);
 out:
 	spin_unlock(&comp->lock);
 	return go;
@@ -1180,7 +1204,7 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
 {
 	const struct arx_loss *loss = comp->loss;
 
-	if (loss->probe || loss->restart ||
+	if (loss->probes || loss->restart ||
 	    (loss->ask && !req->part && comp->has_later &&
 	     arx_psn_diff(comp->later, req->fill_end) >= 0))
 		return false;
@@ -1189,11 +1213,26 @@ static bool arx_completer_fill_left(const struct arx_comp *comp,
 }
 
 /*
- * Send a packet again that makes the peer respond. While a READ or atomic is
- * the oldest, it serves as such a packet: it would be replayed anyhow.
- * Otherwise the last packet serves, and every other time the oldest packet: if
- * an RNR NAK for the oldest was lost, the peer does not respond to the last.
- * After an RNR NAK the window is too small for the last.
+ * True if the last packet is sent again after the oldest, to make the peer
+ * respond. After an RNR NAK the window is too small for it. If half of the
+ * window is in flight, an answer to the oldest makes room for new packets,
+ * which serve as well.
+ */
+static __cold bool arx_completer_probes_last(const struct arx_qp *qp, u32 last)
+{
+	const struct arx_comp *comp = &qp->comp;
+	u32 window = comp->cc ? comp->cc->window : ARX_WINDOW;
+
+	return qp->req.rd_sent == comp->rd_done && !comp->rnr_row &&
+	       ((last - comp->una) & ARX_PSN_MASK) < window / 2 &&
+	       last != comp->una;
+}
+
+/*
+ * Send packets again that make the peer respond: the oldest, then the last. If
+ * an RNR NAK for the oldest was lost, the peer does not respond to the last;
+ * and only the last shows that packets before it are missing. While a READ or
+ * atomic is the oldest, it serves alone: it would be replayed anyhow.
  */
 static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 {
@@ -1201,18 +1240,18 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 	struct arx_comp *comp = &qp->comp;
 	u32 end = arx_published(&qp->req.nxt);
 	struct arx_loss *loss = comp->loss;
+	u32 last = arx_psn_add(end, -1);
+	bool reads = swqe && arx_swqe_is_rd(swqe);
 
-	loss->probe = false;
-	*psn = arx_psn_add(end, -1);
-	if (qp->req.rd_sent != comp->rd_done || !(loss->silent % 2) ||
-	    comp->rnr_row)
+	*psn = loss->probes-- == ARX_LOSS_PROBES ? comp->una : last;
+	if (reads || !arx_completer_probes_last(qp, last)) {
+		loss->probes = 0;
 		*psn = comp->una;
-	if (swqe && arx_swqe_is_rd(swqe)) {
-		*psn = comp->una;
-		end = arx_completer_end(swqe);
-	} else if (*psn == comp->una) {
-		end = arx_psn_add(*psn, 1);
 	}
+	if (reads)
+		end = arx_completer_end(swqe);
+	else if (*psn == comp->una)
+		end = arx_psn_add(*psn, 1);
 	*n = (end - *psn) & ARX_PSN_MASK;
 }
 
@@ -1248,7 +1287,7 @@ static __cold bool arx_completer_fill_part(struct arx_qp *qp, u32 *psn, u32 *n)
 	loss->ask = loss->ask && arx_completer_next_part(qp, psn, &end);
 	if (!loss->ask)
 		return false;
-	loss->probe = false;
+	loss->probes = 0;
 	*n = (end - *psn) & ARX_PSN_MASK;
 	if (arx_loss_ask(loss, *psn, end, ktime_get_ns())) {
 		arx_count(qp, IMPLIED_NAK);
@@ -1286,8 +1325,8 @@ u32 arx_completer_there(struct arx_qp *qp, u32 psn)
  * @n: receives the number of PSNs
  *
  * Each packet is returned once, unless it is lost again. If nothing was heard
- * of the peer, the last packet makes it respond; or the READ that is due, which
- * would be replayed in any case.
+ * of the peer, the oldest packet and the last make it respond; or the READ that
+ * is due, which would be replayed in any case.
  *
  * Context: requester's lock held.
  * Return: what to send.
@@ -1303,6 +1342,7 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 	loss = comp->loss;
 	if (comp->rewinds - req->rewinds != comp->fills - req->fills) {
 		loss->ask = false;
+		loss->probes = 0;
 		fill = ARX_FILL_BACK;
 	} else if (arx_completer_fill_left(comp, req)) {
 		fill = ARX_FILL_REST;
@@ -1312,7 +1352,7 @@ enum arx_fill arx_completer_next_fill(struct arx_qp *qp, u32 *psn, u32 *n)
 		fill = ARX_FILL_NEXT;
 	} else if (arx_completer_fill_part(qp, psn, n)) {
 		fill = ARX_FILL_PART;
-	} else if (loss->probe && comp->una != req->nxt) {
+	} else if (loss->probes && comp->una != req->nxt) {
 		arx_completer_fill_tail(qp, psn, n);
 		fill = ARX_FILL_NEXT;
 	} else {

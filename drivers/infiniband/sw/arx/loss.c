@@ -76,7 +76,7 @@ void arx_loss_forget(struct arx_loss *loss, u32 una, u32 back)
 		arx_loss_end_silence(loss);
 	loss->seen_una = una;
 	loss->news = false;
-	loss->probe = false;
+	loss->probes = 0;
 	loss->restart = false;
 	loss->ask = false;
 	loss->ask_next = una;
@@ -117,12 +117,22 @@ static void arx_loss_take_rtt(struct arx_loss *loss, u64 ns)
 	arx_loss_smooth(&loss->srtt, &loss->rttvar, ns);
 }
 
-/* The peer has the packet whose round trip is measured, if it has @psn. */
+/*
+ * The peer has the packet whose round trip is measured. If the timer expired
+ * meanwhile, most likely a loss had to be noticed first: such times would make
+ * the next interval as long as the last pause. But the path may have become
+ * longer, so they count as up to twice a round trip, and are learnt by and by.
+ */
 static void arx_loss_end_timing(struct arx_loss *loss, u64 now)
 {
+	u64 ns = max(now - loss->timed, 1);
+
 	loss->timing = false;
-	if (!test_bit(arx_loss_bit(loss->timed_psn), loss->again))
-		arx_loss_take_rtt(loss, max(now - loss->timed, 1));
+	if (test_bit(arx_loss_bit(loss->timed_psn), loss->again))
+		return;
+	if (loss->doubtful && loss->srtt)
+		ns = min(ns, 2 * loss->srtt);
+	arx_loss_take_rtt(loss, ns);
 }
 
 /*
@@ -201,6 +211,8 @@ void arx_loss_advance(struct arx_loss *loss, u32 una, u64 now)
 
 	if (n <= 0)
 		return;
+	loss->active = now;
+	loss->probes = 0;
 	if (loss->timing && arx_psn_diff(una, loss->timed_psn) > 0)
 		arx_loss_end_timing(loss, now);
 	if (!test_bit(arx_loss_bit(loss->una), loss->there))
@@ -366,6 +378,10 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 		news |= arx_loss_word(loss, arx_psn_add(loss->una, i),
 				      be32_to_cpu(words[i / 32]) &
 				      GENMASK(min(sent - i, 32) - 1, 0), now);
+	if (news) {
+		loss->active = now;
+		loss->probes = 0;
+	}
 	loss->news |= news;
 	loss->heard |= news;
 	loss->due = arx_loss_lost(loss);
@@ -566,11 +582,50 @@ u64 arx_loss_interval(const struct arx_loss *loss, bool alone)
 }
 
 /**
+ * arx_loss_left - how long the timer waits that has expired although the peer
+ *	was heard
+ * @loss: of a QP
+ * @alone: as in arx_loss_interval()
+ * @now: in ns
+ *
+ * News do not start the timer anew, because that costs more than most news are
+ * worth. So the interval began with the last news, or with the last new packet.
+ *
+ * Context: completer's lock held.
+ * Return: ns.
+ */
+u64 arx_loss_left(const struct arx_loss *loss, bool alone, u64 now)
+{
+	u64 ns = arx_loss_interval(loss, alone);
+
+	if (loss->holding)
+		return ns;
+	return max(ns - min(ns, now - loss->active), ARX_LOSS_LEAST);
+}
+
+/**
+ * arx_loss_hasten - the peer has taken something
+ * @loss: of a QP
+ *
+ * Context: completer's lock held.
+ * Return: true if the timer must be started anew, because silence has made its
+ * interval longer.
+ */
+bool arx_loss_hasten(struct arx_loss *loss)
+{
+	if (!loss->silent || loss->holding)
+		return false;
+	arx_loss_end_silence(loss);
+	return true;
+}
+
+/**
  * arx_loss_answered - the peer is not ready to receive what was sent
  * @loss: of a QP
  *
  * The path works, so the next intervals need not become longer: a receiver that
  * is late may refuse a packet many times, and some of these exchanges be lost.
+ * The round trip that is measured would have the receiver's time in it.
  *
  * Context: completer's lock held.
  */
@@ -579,6 +634,7 @@ void arx_loss_answered(struct arx_loss *loss)
 	if (loss->silent)
 		loss->answered = true;
 	loss->silent = 0;
+	loss->timing = false;
 }
 
 /**
@@ -587,8 +643,8 @@ void arx_loss_answered(struct arx_loss *loss)
  * @nxt: PSNs from here on have not been sent
  *
  * Context: completer's lock held.
- * Return: true if packets are to be sent again now: see arx_loss_next(), @probe
- * and @restart.
+ * Return: true if packets are to be sent again now: see arx_loss_next(),
+ * @probes and @restart.
  */
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 {
@@ -608,6 +664,7 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 	}
 	if (loss->silent < ARX_LOSS_SILENT_MAX)
 		loss->silent++;
+	loss->doubtful = true;
 	bitmap_zero(loss->again, ARX_REPORT_SPAN);
 	loss->due = loss->end;
 	loss->restart = true;
@@ -615,7 +672,10 @@ bool arx_loss_expired(struct arx_loss *loss, u32 nxt)
 	 * The peer may have reported the request for a READ whose responses are
 	 * lost: then no packet is missing, either.
 	 */
-	loss->probe = loss->due == loss->una || arx_loss_has(loss, loss->una);
+	if (loss->due == loss->una || arx_loss_has(loss, loss->una))
+		loss->probes = ARX_LOSS_PROBES;
+	else
+		loss->probes = 0;
 	loss->ask |= arx_loss_asks(loss);
 	loss->ask_next = loss->una;
 	loss->ask_time = 0;
@@ -635,10 +695,12 @@ void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now)
 	if (psn == loss->newest)
 		return;
 	loss->newest = psn;
+	loss->active = now;
 	if (loss->timing &&
 	    arx_psn_diff(psn, loss->timed_psn) < ARX_REPORT_SPAN)
 		return;
 	loss->timing = true;
+	loss->doubtful = false;
 	loss->timed_psn = psn;
 	loss->timed = now;
 }

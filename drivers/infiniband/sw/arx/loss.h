@@ -18,6 +18,9 @@
 #define ARX_LOSS_ASKED		16
 #define ARX_LOSS_ENDS		32
 
+/* Packets that make a silent peer respond: the oldest, then the last. */
+#define ARX_LOSS_PROBES		2
+
 /**
  * struct arx_loss - what the peer has and what it misses, and times
  * @una: oldest PSN that is not acknowledged
@@ -28,7 +31,7 @@
  *	requester went back to @una, and have not been sent again
  * @held: @end when the timer was started
  * @holding: the timer waits for packets that may be late
- * @probe: a packet is to be sent again that makes the peer respond
+ * @probes: number of packets that are to be sent again to make the peer respond
  * @ask: READ responses from @ask_next on are to be asked for again
  * @ask_next: what is missing of READs before this PSN has been asked for again;
  *	@una if nothing was
@@ -51,6 +54,8 @@
  * @seen_una: @una when the timer was started
  * @news: a report said something new since then
  * @heard: a report said something new since the retransmission timer expired
+ * @active: when the peer was last heard, or a packet was sent for the first
+ *	time, in ns
  * @silent: expiries of the timer in a row without news
  * @answered: the peer has answered after such an expiry, but not taken what was
  *	sent
@@ -59,6 +64,7 @@
  * @rtt_min: the shortest one in ns
  * @newest: the last PSN that arx_loss_time() saw
  * @timing: a round trip is being measured
+ * @doubtful: if @timing: the timer has expired meanwhile
  * @timed_psn: PSN whose acknowledgment ends it
  * @timed: when it began, in ns
  * @late: quarters of @srtt by which packets may be late
@@ -73,7 +79,7 @@ struct arx_loss {
 	u32 back;
 	u32 held;
 	bool holding;
-	bool probe;
+	u8 probes;
 	bool ask;
 	u32 ask_next;
 	u64 ask_time;
@@ -91,6 +97,7 @@ struct arx_loss {
 	u32 seen_una;
 	bool news;
 	bool heard;
+	u64 active;
 	u8 silent;
 	bool answered;
 	u64 srtt;
@@ -98,6 +105,7 @@ struct arx_loss {
 	u64 rtt_min;
 	u32 newest;
 	bool timing;
+	bool doubtful;
 	u32 timed_psn;
 	u64 timed;
 	u32 mistaken;
@@ -113,6 +121,7 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
 void arx_loss_answered(struct arx_loss *loss);
+bool arx_loss_hasten(struct arx_loss *loss);
 bool arx_loss_hold(struct arx_loss *loss);
 void arx_loss_arrived(struct arx_loss *loss, u32 psn, u32 n, u64 now);
 bool arx_loss_may_ask(const struct arx_loss *loss, u32 psn, u32 end, u32 most);
@@ -120,6 +129,7 @@ bool arx_loss_ask(struct arx_loss *loss, u32 psn, u32 end, u64 now);
 bool arx_loss_asked(const struct arx_loss *loss, u32 end);
 bool arx_loss_watch(struct arx_loss *loss);
 u64 arx_loss_interval(const struct arx_loss *loss, bool alone);
+u64 arx_loss_left(const struct arx_loss *loss, bool alone, u64 now);
 u32 arx_loss_there(const struct arx_loss *loss, u32 psn);
 bool arx_loss_has(const struct arx_loss *loss, u32 psn);
 void arx_loss_time(struct arx_loss *loss, u32 psn, u64 now);

@@ -283,13 +283,13 @@ void arx_order_settle(struct arx_qp *qp)
  */
 void arx_order_init(struct arx_qp *qp)
 {
-	struct arx_order *orders[] = { &qp->req.out.order, &qp->resp.out.order };
-	int i;
+	const struct arx_order none = {
+		.cpu = ARX_ORDER_FREE,
+		.tries = ARX_ORDER_TRIES,
+	};
 
-	for (i = 0; i < ARRAY_SIZE(orders); i++) {
-		orders[i]->cpu = ARX_ORDER_FREE;
-		orders[i]->tries = ARX_ORDER_TRIES;
-	}
+	qp->req.out.order = none;
+	qp->resp.out.order = none;
 	INIT_WORK(&qp->req.drain, arx_order_requests_drained);
 	INIT_WORK(&qp->resp.drain, arx_order_responses_drained);
 }

@@ -69,8 +69,30 @@ shown() {
 	has cq 'entries [1-9][0-9]*' 'written [1-9][0-9]*' 'overflown 0'
 	has srq 'entries [1-9][0-9]*' 'taken [1-9][0-9]*' 'failed 0'
 	has mr 'iova 0x[0-9a-f]+' 'length [1-9][0-9]*' 'access 0x[0-9a-f]+' \
-		'valid 1' 'blocks [1-9][0-9]*' 'block_size 4096' 'pieces 0'
+		'valid 1' 'blocks [1-9][0-9]*' 'block_size [1-9][0-9]*' \
+		'pieces 0'
+	details mr | blocks_fit
 	ends
+}
+
+# Blocks are pages, or larger ones of pages that happen to follow each other. A
+# region's first and last block may be parts of blocks.
+blocks_fit() {
+	awk '{
+		for (i = 1; i < NF; i++)
+			value[$i] = $(i + 1)
+		size = value["drv_block_size"]
+		length_ = value["drv_length"]
+		bytes = value["drv_blocks"] * size
+		for (power = 4096; power < size; power *= 2)
+			;
+		if (power != size || bytes < length_ ||
+		    bytes - 2 * size >= length_) {
+			print
+			bad = 1
+		}
+	}
+	END { exit bad || !NR }'
 }
 
 # In one copy on one host no packet can be lost or overtaken.

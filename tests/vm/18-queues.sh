@@ -161,6 +161,7 @@ slowly() {
 }
 
 slow() {
+	ip netns delete router
 	hosts --mtu 9000
 	slowly input h1 h2
 }

@@ -1551,7 +1551,7 @@ static void requester__probes(struct kunit *test)
 		EXPECT_SILENT(test, p, 0);
 	}
 	report_word(p, PSN, 0x20);
-	EXPECT_AGAIN(test, p, PSN, 5);
+	EXPECT_AGAIN(test, p, PSN + 1, 4);	/* the oldest is on its way */
 	pair_probe(p, 0);
 	EXPECT_SILENT(test, p, 0);	/* the report was news */
 	loss->silent = ARX_LOSS_SILENT_MAX;
@@ -1586,6 +1586,42 @@ static void requester__probes_small_window(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, qp->req.filling);
 	}
 	KUNIT_EXPECT_EQ(test, qp->req.psn, arx_psn_add(PSN, 40));
+}
+
+/*
+ * A controller that keeps one packet in flight learns of its loss by the
+ * silence, once for each silence. A QP without a controller gets none.
+ */
+static void requester__probe_is_loss(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	struct arx_cc *cc;
+	int i;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
+	drop_wire(p);
+	pair_probe(p, 0);
+	drop_wire(p);
+	KUNIT_EXPECT_NULL(test, qp->comp.cc);
+	ack(p, PSN);
+
+	arx_congestion_timeout(qp);
+	cc = qp->comp.cc;
+	for (i = 0; i < 2; i++) {
+		pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 8);
+		drop_wire(p);
+		cc->loss.lost = 0;
+		pair_probe(p, 0);
+		KUNIT_EXPECT_EQ(test, cc->loss.lost, 0);	/* the ACK */
+		pair_probe(p, 0);
+		KUNIT_EXPECT_EQ(test, cc->loss.lost, 1);
+		pair_probe(p, 0);
+		KUNIT_EXPECT_EQ(test, cc->loss.lost, 1);
+		drop_wire(p);
+		ack(p, arx_psn_add(PSN, i + 1));
+	}
 }
 
 static s64 probe_in(const struct pair *p)
@@ -2753,6 +2789,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__fill_is_lost),
 	KUNIT_CASE(requester__probes),
 	KUNIT_CASE(requester__probes_small_window),
+	KUNIT_CASE(requester__probe_is_loss),
 	KUNIT_CASE(requester__hastens),
 	KUNIT_CASE(requester__probes_read),
 	KUNIT_CASE(requester__gap_closes),

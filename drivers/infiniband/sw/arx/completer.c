@@ -608,6 +608,7 @@ static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 	__be32 words[ARX_REPORT_WORDS];
 	struct arx_comp *comp = &qp->comp;
 	struct arx_iter to;
+	bool hastens;
 
 	if (!arx_completer_is_report(run) || !arx_completer_note(qp))
 		return false;
@@ -620,8 +621,8 @@ static __cold bool arx_completer_learn(struct arx_qp *qp, struct arx_run *run)
 	WRITE_ONCE(comp->there, comp->loss->has);
 	arx_completer_judge_late(qp);
 	arx_congestion_reported(qp);
-	if (arx_loss_hold(comp->loss) ||
-	    (comp->loss->news && arx_loss_hasten(comp->loss)))
+	hastens = comp->loss->news && arx_loss_hasten(comp->loss);
+	if (arx_loss_hold(comp->loss) || hastens)
 		arx_completer_start_probe(qp);
 	return true;
 }
@@ -1229,6 +1230,21 @@ static __cold bool arx_completer_probes_last(const struct arx_qp *qp, u32 last)
 }
 
 /*
+ * The oldest packet is about to be sent again because the peer is silent. Where
+ * few packets are in flight, no later one shows that it was lost (RFC 8985,
+ * 7.4). But silence does not begin the control of a QP: hosts may be late.
+ */
+static __cold void arx_completer_probe_lost(struct arx_qp *qp)
+{
+	struct arx_comp *comp = &qp->comp;
+
+	if (arx_loss_probes(comp->loss, arx_published(&qp->req.nxt),
+			    ktime_get_ns()) &&
+	    comp->cc && comp->cc->ops)
+		arx_congestion_lost(qp, comp->una, 1, 1);
+}
+
+/*
  * Send packets again that make the peer respond: the oldest, then the last. If
  * an RNR NAK for the oldest was lost, the peer does not respond to the last;
  * and only the last shows that packets before it are missing. While a READ or
@@ -1248,10 +1264,12 @@ static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 		loss->probes = 0;
 		*psn = comp->una;
 	}
-	if (reads)
+	if (reads) {
 		end = arx_completer_end(swqe);
-	else if (*psn == comp->una)
+	} else if (*psn == comp->una) {
 		end = arx_psn_add(*psn, 1);
+		arx_completer_probe_lost(qp);
+	}
 	*n = (end - *psn) & ARX_PSN_MASK;
 }
 

@@ -428,6 +428,24 @@ bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n)
 }
 
 /**
+ * arx_loss_probes - the oldest packet is sent again because the peer is silent
+ * @loss: of a QP
+ * @nxt: PSNs from here on have not been sent
+ * @now: in ns
+ *
+ * The packet counts as sent again: if the first transmission was only late, the
+ * next acknowledgment shows that.
+ *
+ * Context: completer's lock held.
+ * Return: true if the silence has just begun, and so the packet counts as lost.
+ */
+bool arx_loss_probes(struct arx_loss *loss, u32 nxt, u64 now)
+{
+	arx_loss_mark(loss, loss->una, nxt, now);
+	return loss->silent == 1;
+}
+
+/**
  * arx_loss_arrived - a READ response arrived behind others that are missing
  * @loss: of a QP
  * @psn: the first PSN of the response
@@ -613,10 +631,10 @@ u64 arx_loss_left(const struct arx_loss *loss, bool alone, u64 now)
  */
 bool arx_loss_hasten(struct arx_loss *loss)
 {
-	if (!loss->silent || loss->holding)
+	if (!loss->silent)
 		return false;
 	arx_loss_end_silence(loss);
-	return true;
+	return !loss->holding;
 }
 
 /**

@@ -120,6 +120,7 @@ bool arx_loss_report(struct arx_loss *loss, const __be32 *words, u32 n,
 		     u32 nxt, u64 now);
 bool arx_loss_next(struct arx_loss *loss, u32 nxt, u64 now, u32 *psn, u32 *n);
 bool arx_loss_expired(struct arx_loss *loss, u32 nxt);
+bool arx_loss_probes(struct arx_loss *loss, u32 nxt, u64 now);
 void arx_loss_answered(struct arx_loss *loss);
 bool arx_loss_hasten(struct arx_loss *loss);
 bool arx_loss_hold(struct arx_loss *loss);

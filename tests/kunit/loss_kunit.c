@@ -1589,6 +1589,32 @@ static void requester__probes_small_window(struct kunit *test)
 }
 
 /*
+ * The loss of the oldest packet makes the window smaller. The last packet
+ * follows all the same, and the oldest is neither sent nor counted twice.
+ */
+static void requester__probes_shrink(struct kunit *test)
+{
+	struct pair *p = by_wire(test);
+	struct arx_qp *qp = p->side[0].qp;
+	struct arx_cc *cc;
+
+	note(test, p);
+	pair_send(p, 0, IB_WR_RDMA_WRITE, 1, 0, 0, 5 * MTU + 8);
+	drop_wire(p);
+	arx_congestion_timeout(qp);
+	cc = qp->comp.cc;
+	cc->loss.cwnd = 12 << 8;	/* ARX_LOSSES_SHIFT */
+	cc->loss.rounds = 3;		/* ARX_LOSSES_ROUNDS */
+	cc->window = 12;
+	pair_probe(p, 0);
+	EXPECT_AGAIN(test, p, PSN, 1);
+	EXPECT_AGAIN(test, p, PSN + 5, 1);
+	EXPECT_SILENT(test, p, 0);
+	KUNIT_EXPECT_EQ(test, cc->loss.lost, 1);
+	KUNIT_EXPECT_LT(test, cc->window / 2, 5);
+}
+
+/*
  * A controller that keeps one packet in flight learns of its loss by the
  * silence, once for each silence. A QP without a controller gets none.
  */
@@ -1614,7 +1640,8 @@ static void requester__probe_is_loss(struct kunit *test)
 		drop_wire(p);
 		cc->loss.lost = 0;
 		pair_probe(p, 0);
-		KUNIT_EXPECT_EQ(test, cc->loss.lost, 0);	/* the ACK */
+		/* The ACK was news, so only the next expiry is silence. */
+		KUNIT_EXPECT_EQ(test, cc->loss.lost, 0);
 		pair_probe(p, 0);
 		KUNIT_EXPECT_EQ(test, cc->loss.lost, 1);
 		pair_probe(p, 0);
@@ -2789,6 +2816,7 @@ static struct kunit_case loss_cases[] = {
 	KUNIT_CASE(requester__fill_is_lost),
 	KUNIT_CASE(requester__probes),
 	KUNIT_CASE(requester__probes_small_window),
+	KUNIT_CASE(requester__probes_shrink),
 	KUNIT_CASE(requester__probe_is_loss),
 	KUNIT_CASE(requester__hastens),
 	KUNIT_CASE(requester__probes_read),

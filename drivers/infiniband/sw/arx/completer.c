@@ -1248,29 +1248,31 @@ static __cold void arx_completer_probe_lost(struct arx_qp *qp)
  * Send packets again that make the peer respond: the oldest, then the last. If
  * an RNR NAK for the oldest was lost, the peer does not respond to the last;
  * and only the last shows that packets before it are missing. While a READ or
- * atomic is the oldest, it serves alone: it would be replayed anyhow.
+ * atomic is the oldest, it serves alone: it would be replayed anyhow. Whether
+ * the last follows is decided with the oldest, before its loss makes the window
+ * smaller.
  */
 static __cold void arx_completer_fill_tail(struct arx_qp *qp, u32 *psn, u32 *n)
 {
 	struct arx_swqe *swqe = arx_completer_current(qp);
 	struct arx_comp *comp = &qp->comp;
-	u32 end = arx_published(&qp->req.nxt);
 	struct arx_loss *loss = comp->loss;
-	u32 last = arx_psn_add(end, -1);
-	bool reads = swqe && arx_swqe_is_rd(swqe);
+	u32 last = arx_psn_add(arx_published(&qp->req.nxt), -1);
 
-	*psn = loss->probes-- == ARX_LOSS_PROBES ? comp->una : last;
-	if (reads || !arx_completer_probes_last(qp, last)) {
+	*n = 1;
+	if (loss->probes-- < ARX_LOSS_PROBES) {
+		*psn = last;
+		return;
+	}
+	*psn = comp->una;
+	if (swqe && arx_swqe_is_rd(swqe)) {
 		loss->probes = 0;
-		*psn = comp->una;
+		*n = (arx_completer_end(swqe) - *psn) & ARX_PSN_MASK;
+		return;
 	}
-	if (reads) {
-		end = arx_completer_end(swqe);
-	} else if (*psn == comp->una) {
-		end = arx_psn_add(*psn, 1);
-		arx_completer_probe_lost(qp);
-	}
-	*n = (end - *psn) & ARX_PSN_MASK;
+	if (!arx_completer_probes_last(qp, last))
+		loss->probes = 0;
+	arx_completer_probe_lost(qp);
 }
 
 /* Packets of the requests that PSNs [@psn, @psn + @n) are for. */

@@ -55,6 +55,26 @@ static bool may_send(struct kunit *test, struct arx_order *order,
 #define EXPECT_CPU(order, number) \
 	KUNIT_EXPECT_EQ(test, (order)->cpu, number)
 
+/*
+ * Packets that have left the socket may not be delivered yet. Nothing is sent
+ * before @drain has run on the CPU that delivers them.
+ */
+static void expect_drain(struct kunit *test, struct arx_order *order,
+			 struct work_struct *drain, enum arx_op op, u32 psn)
+{
+	struct pair *p = test->priv;
+
+	p->waits = 0;
+	local_bh_disable();
+	KUNIT_EXPECT_FALSE(test, may_send(test, order, op, psn));
+	EXPECT_CPU(order, ARX_ORDER_DRAINS);
+	KUNIT_EXPECT_FALSE(test, may_send(test, order, op, psn));
+	local_bh_enable();
+	flush_work(drain);
+	EXPECT_CPU(order, ARX_ORDER_FREE);
+	KUNIT_EXPECT_TRUE(test, may_send(test, order, op, psn));
+}
+
 static void order__requests(struct kunit *test)
 {
 	struct pair *p = busy_pair(test, IB_QPT_RC);
@@ -95,13 +115,7 @@ static void order__again(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, may_send(test, order, ARX_OP_WRITE, una));
 	EXPECT_CPU(order, raw_smp_processor_id());
 
-	p->waits = 0;
-	local_bh_disable();
-	KUNIT_EXPECT_FALSE(test, may_send(test, order, ARX_OP_WRITE, una));
-	EXPECT_CPU(order, ARX_ORDER_DRAINS);
-	local_bh_enable();
-	flush_work(&qp->req.drain);
-	EXPECT_CPU(order, ARX_ORDER_FREE);
+	expect_drain(test, order, &qp->req.drain, ARX_OP_WRITE, una);
 }
 
 static void order__responses(struct kunit *test)
@@ -139,10 +153,7 @@ static void order__qdisc(struct kunit *test)
 	EXPECT_CPU(order, raw_smp_processor_id());
 }
 
-/*
- * Packets that have left the socket may not be delivered yet. Nothing is sent
- * before @drain has run on the CPU that delivers them.
- */
+/* A packet waits while others are queued, and then for the drain. */
 static void expect_drained(struct kunit *test, struct arx_order *order,
 			   struct work_struct *drain, enum arx_op op)
 {
@@ -154,15 +165,7 @@ static void expect_drained(struct kunit *test, struct arx_order *order,
 	KUNIT_EXPECT_FALSE(test, may_send(test, order, op, psn));
 	EXPECT_CPU(order, raw_smp_processor_id());
 
-	p->waits = 0;
-	local_bh_disable();
-	KUNIT_EXPECT_FALSE(test, may_send(test, order, op, psn));
-	EXPECT_CPU(order, ARX_ORDER_DRAINS);
-	KUNIT_EXPECT_FALSE(test, may_send(test, order, op, psn));
-	local_bh_enable();
-	flush_work(drain);
-	EXPECT_CPU(order, ARX_ORDER_FREE);
-	KUNIT_EXPECT_TRUE(test, may_send(test, order, op, psn));
+	expect_drain(test, order, drain, op, psn);
 	p->waits = 1000;
 }
 

@@ -83,7 +83,7 @@ enum arx_turn {
 	ARX_TURN_GO,		/* it has not stopped */
 	ARX_TURN_IDLE,		/* nothing to send, or the QP does not send */
 	ARX_TURN_WAIT,		/* waits for the completer */
-	ARX_TURN_BLOCKED,	/* until packets leave: sock.c, order.c */
+	ARX_TURN_BLOCKED,	/* waits until packets leave: sock.c, order.c */
 	ARX_TURN_PACED,		/* waits for the QP's rate: a timer */
 	ARX_TURN_DROPPED,	/* packets were dropped: sock.c, a timer */
 	ARX_TURN_PAGES,		/* waits for pages: paging.c */
